@@ -8,16 +8,17 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
-const (
-	// absentFor is how long a missing queue is not looked for: the broker logs each
-	// time that it is not there.
-	absentFor = 20 * time.Second
-	// seenFor is how long the consumers that were counted are the answer.
-	seenFor = 6 * time.Second
-)
+// A missing queue is looked for again soon, and then ever more rarely: the broker
+// logs each time that it is not there. One that is about to be declared, as after the
+// start of its consumer, is seen at once.
+const firstAbsent, maxAbsent = time.Second, 20 * time.Second
+
+// seenFor is how long the consumers that were counted are the answer.
+const seenFor = 6 * time.Second
 
 // errNotSeen is returned while the broker does not answer.
 var errNotSeen = errors.New("the broker does not answer")
@@ -29,16 +30,22 @@ type Broker struct {
 	queues []string
 	conn   *amqp.Connection
 	ch     *amqp.Channel
-	absent map[string]time.Time // until when a queue is not looked for
+	absent map[string]*absence // by queue
 
 	mu        sync.Mutex
 	consumers map[string]int
 	seenAt    time.Time
 }
 
+// An absence is how rarely a missing queue is looked for.
+type absence struct {
+	delays backoff.Backoff
+	until  time.Time
+}
+
 // NewBroker returns a Broker that counts the consumers of queues.
 func NewBroker(cfg rabbit.Config, queues ...string) *Broker {
-	return &Broker{cfg: cfg, queues: queues, absent: make(map[string]time.Time)}
+	return &Broker{cfg: cfg, queues: queues, absent: make(map[string]*absence)}
 }
 
 // Consumers returns how many consumers a queue had at the latest reading, or an
@@ -84,7 +91,8 @@ func (b *Broker) look(ctx context.Context) (consumers map[string]int, err error)
 	defer stop()
 	consumers = make(map[string]int)
 	for _, queue := range b.queues {
-		if time.Now().Before(b.absent[queue]) {
+		absent := b.absent[queue]
+		if absent != nil && time.Now().Before(absent.until) {
 			continue
 		}
 		if b.ch == nil || b.ch.IsClosed() {
@@ -94,12 +102,17 @@ func (b *Broker) look(ctx context.Context) (consumers map[string]int, err error)
 		}
 		q, err := b.ch.QueueDeclarePassive(queue, true, false, false, false, nil)
 		if e, ok := errors.AsType[*amqp.Error](err); ok && e.Code == amqp.NotFound {
-			b.absent[queue] = time.Now().Add(absentFor)
+			if absent == nil {
+				absent = &absence{delays: backoff.Backoff{First: firstAbsent, Max: maxAbsent}}
+				b.absent[queue] = absent
+			}
+			absent.until = time.Now().Add(absent.delays.Next())
 			continue
 		}
 		if err != nil {
 			return nil, errors.Join(err, ctx.Err())
 		}
+		delete(b.absent, queue)
 		consumers[queue] = q.Consumers
 	}
 	return consumers, nil

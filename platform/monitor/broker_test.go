@@ -47,6 +47,17 @@ func TestBroker(t *testing.T) {
 	if n, err := b.Consumers("queue.missing"); n != 0 || err != nil {
 		t.Errorf("a missing queue has %d consumers (error %v), want none", n, err)
 	}
+	if _, err := ch.QueueDeclare("queue.missing", true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ch.Consume("queue.missing", "", true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "a queue that was missing is seen", func() bool {
+		_ = b.Read(t.Context())
+		n, err := b.Consumers("queue.missing")
+		return err == nil && n == 1
+	})
 	_ = ch.Close()
 	eventually.True(t, "nobody consumes any longer", consumers(0))
 

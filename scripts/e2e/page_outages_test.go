@@ -33,7 +33,7 @@ func (l lights) seen() browser.Action {
 		const said = (box) => box.dataset.state + ': ' + [...box.querySelectorAll('p')].map((p) => p.textContent).join(' ');
 		return boxes.length === 13
 			&& boxes.every((box) => want[box.dataset.light] ? said(box).includes(want[box.dataset.light]) : box.dataset.state === 'good')
-			&& boxes.every((box) => box.dataset.state === 'good' || box.dataset.light === 'dead' || /since \d/.test(box.querySelector('.state').textContent))
+			&& boxes.every((box) => box.dataset.state === 'good' || box.dataset.light === 'dead' || /^since \d/.test(box.querySelector('small').textContent))
 			&& document.title.startsWith('(' + Object.keys(want).length + ') ')
 			&& [...document.querySelectorAll('.tabs a')].some((tab) => tab.textContent === 'Dead letters1');
 	})(%s)`, want))

@@ -94,7 +94,7 @@ export function Chart({ label, lines, unit = '', times: { since, step } }: Props
         </div>
         <p class="axis times">
           {clock
-            .filter(({ place }) => place < 0.88)
+            .filter(({ place }) => place < 0.8)
             .map(({ time, place }) => (
               <span key={time} style={{ left: `${place * 100}%` }}>
                 {timeOfDay(new Date(time))}

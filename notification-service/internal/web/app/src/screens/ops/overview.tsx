@@ -23,17 +23,19 @@ export function Overview() {
 }
 
 function Box({ light: { name, state, since, readAt, causes, path } }: { light: Light }) {
-  const word = t(`overview.state.${state}`);
   return (
     <li class="light" data-state={state} data-light={name}>
       <a class="whole" href={href(path)}>
         {t(`light.name.${name}`)}
       </a>
-      <strong class="state">{since && state !== 'good' ? t('light.since', { state: word, time: clockTime(since) }) : word}</strong>
+      <strong class="state">{t(`overview.state.${state}`)}</strong>
       {causes.map((cause) => (
         <p key={cause}>{cause}</p>
       ))}
-      <small class="quiet">{readAt ? t('light.read', { time: clockTime(readAt) }) : t('light.never-read')}</small>
+      <small>
+        {since && state !== 'good' && <strong>{t('light.since', { time: clockTime(since) })} · </strong>}
+        {readAt ? t('light.read', { time: clockTime(readAt) }) : t('light.never-read')}
+      </small>
     </li>
   );
 }

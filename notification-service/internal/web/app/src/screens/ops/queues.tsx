@@ -131,6 +131,7 @@ function Pool({ pool, past, open, onOpen }: PoolProps) {
   // Zeros say nothing: a figure stands where there is something to measure.
   const figure = (value: number, unit = '') => (value > 0 ? `${number(round(value))}${unit}` : '–');
   const spark = (label: string, name: string) => past && <Spark label={`${label}, ${queue}`} values={past.of(name, queue)} />;
+  const counted = (label: string, name: string) => (pool.elsewhere ? <span class="spark" /> : spark(label, name));
   return (
     <tr>
       <th scope="row">
@@ -148,13 +149,13 @@ function Pool({ pool, past, open, onOpen }: PoolProps) {
         {spark(t('queues.waiting'), 'depth')} {figure(depth)}
       </td>
       <td data-label={t('queues.throughput')}>
-        {!pool.elsewhere && spark(t('queues.throughput'), 'handled_per_s')} {figure(rate_per_s, '/s')}
+        {counted(t('queues.throughput'), 'handled_per_s')} {figure(rate_per_s, '/s')}
       </td>
       <td data-label={t('queues.errors')} data-warn={error_rate > 0}>
         {figure(error_rate * 100, ' %')}
       </td>
       <td data-label={t('queues.handler')}>
-        {!pool.elsewhere && spark(t('queues.handler'), 'handler_p99_ms')} {figure(pool.handler_p99_ms, ' ms')}
+        {counted(t('queues.handler'), 'handler_p99_ms')} {figure(pool.handler_p99_ms, ' ms')}
       </td>
       <td data-label={t('queues.consumers')} data-warn={stalled > 0 || (!paused && consumers === 0)}>
         {paused ? t('queues.is-paused') : number(consumers)}

@@ -55,9 +55,6 @@ export function ReplayForm({ selection, count, chosen, onClose }: Props) {
       >
         <p class="quiet">{t('replay.hint')}</p>
         {!helpsReplay(selection.error_class) && <p class="note">{t('replay.permanent')}</p>}
-        <NumberField label={t('replay.canary')} hint={t('replay.canary-hint')} max={1000} value={canary} onChange={setCanary} />
-        <NumberField label={t('replay.rate')} hint={t('replay.rate-hint')} max={10000} value={rate} onChange={setRate} />
-        <NumberField label={t('replay.limit')} hint={t('replay.limit-hint')} max={1000000} value={limit} onChange={setLimit} />
         {dryRun && (
           <div class="note stack">
             <p role="status">{t('replay.would', { count: number(dryRun.count) })}</p>
@@ -73,6 +70,9 @@ export function ReplayForm({ selection, count, chosen, onClose }: Props) {
             </ul>
           </div>
         )}
+        <NumberField label={t('replay.canary')} hint={t('replay.canary-hint')} max={1000} value={canary} onChange={setCanary} />
+        <NumberField label={t('replay.rate')} hint={t('replay.rate-hint')} max={10000} value={rate} onChange={setRate} />
+        <NumberField label={t('replay.limit')} hint={t('replay.limit-hint')} max={1000000} value={limit} onChange={setLimit} />
         <Fault error={error} />
         <div class="bar">
           <button class={helpsReplay(selection.error_class) ? 'primary' : undefined}>{t('replay')}</button>

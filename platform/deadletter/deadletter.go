@@ -145,7 +145,7 @@ type Selection struct {
 	MessageID string  `json:"message_id,omitempty"`
 	Replay    string  `json:"replay_id,omitempty"`
 
-	// Text is part of an error, or all of a number, message id or report id.
+	// Text is part of an error, or all of a number, message id, report id or trace id.
 	// Otherwise no content of messages is searched: people who are masked in them
 	// must not be found by it.
 	Text string `json:"text,omitempty"`

@@ -46,7 +46,7 @@ func (g *Gauge) Run(ctx context.Context) error {
 
 // count sets the gauge of each queue that has or had dead letters.
 func (g *Gauge) count(ctx context.Context) error {
-	open, err := g.store.open(ctx)
+	open, err := g.store.OpenByQueue(ctx)
 	if err != nil {
 		return err
 	}
@@ -59,8 +59,8 @@ func (g *Gauge) count(ctx context.Context) error {
 	return nil
 }
 
-// open returns how many dead letters of each queue are open.
-func (s *Store) open(ctx context.Context) (map[string]int64, error) {
+// OpenByQueue returns how many dead letters of each queue are open.
+func (s *Store) OpenByQueue(ctx context.Context) (map[string]int64, error) {
 	rows, err := s.pool.Query(ctx, `select queue, count(*) from dead_letters where state = 'open' group by queue`)
 	if err != nil {
 		return nil, fmt.Errorf("count open dead letters: %w", err)

@@ -42,6 +42,9 @@ type Replay struct {
 	Canary    int
 	Reason    string
 	EndedAt   *time.Time
+	Actor     string   // the operator who began it; empty once the audit log has forgotten
+	Queues    []string // of its dead letters, where the selection names ids
+	Causes    []string // likewise
 	Progress
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/google/uuid"
@@ -103,6 +104,9 @@ func selectionSQL(s Selection, taken int) (string, []any) {
 		if report, err := uuid.Parse(s.Text); err == nil && strings.EqualFold(report.String(), s.Text) {
 			condition += ` or strpos(encode(body, 'escape'), '"report_id":"' || lower($%[1]d) || '"') > 0`
 		}
+		if traceID.MatchString(s.Text) {
+			condition += ` or split_part(headers ->> 'traceparent', '-', 2) = $%[1]d`
+		}
 		add(condition+")", s.Text)
 	}
 	if !s.From.IsZero() {
@@ -113,6 +117,9 @@ func selectionSQL(s Selection, taken int) (string, []any) {
 	}
 	return strings.Join(conditions, " and "), args
 }
+
+// traceID matches the id of a trace, as traceparent has it.
+var traceID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // entrySQL selects the fields of an Entry in their order; a column too many or
 // too few fails every query.

@@ -145,11 +145,18 @@ func reopenUnsent(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
 }
 
 // replaySQL reads replays with their progress. Returned messages count by the
-// attempts, because another replay may have taken them since.
+// attempts, because another replay may have taken them since. A selection of ids
+// says nothing to a reader: their queues and causes do.
 const replaySQL = `
 select r.id, r.created_at, r.selection, r.state, r.total, r.rate_per_s, r.canary, r.reason, r.ended_at,
-  p.pending, p.in_flight, p.resolved, f.failed, p.last_sent
+  coalesce(a.actor, ''), w.queues, w.causes, p.pending, p.in_flight, p.resolved, f.failed, p.last_sent
 from replays r
+left join (
+  select replay_id, min(actor) as actor from operations_audit
+  where action = 'replay' and replay_id is not null group by replay_id) a on a.replay_id = r.id
+cross join lateral (
+  select coalesce(array_agg(distinct queue), '{}') as queues, coalesce((array_agg(distinct error_group))[:5], '{}') as causes
+  from dead_letters where id in (select jsonb_array_elements_text(r.selection -> 'ids')::bigint)) w
 cross join lateral (
   select count(*) filter (where state = 'replaying' and sent_at is null) as pending,
     count(*) filter (where state = 'replaying' and sent_at is not null) as in_flight,

@@ -18,6 +18,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/history"
+	"github.com/cityconnect/cityconnect/platform/monitor"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -33,6 +34,7 @@ func TestTypesAreThoseOfTheDocuments(t *testing.T) {
 		for schema, of := range map[string]any{
 			"ScheduleList": scheduleList{}, "Schedule": scheduleView{}, "ScheduleRunPage": runPage{}, "ScheduleRun": run{}, "ScheduleAct": scheduleAct{},
 			"ErasureList": erasureList{}, "Erasure": erasureView{}, "ErasureRequest": erasureRequest{}, "HistoryRun": historyRun{},
+			"OperatorHealth": health{}, "HealthPart": healthPart{},
 		} {
 			schemas[schema] = of
 		}
@@ -107,7 +109,7 @@ func TestOperations(t *testing.T) {
 		}
 		return history.History{Step: time.Minute, Levels: map[string][]float64{"depth votes": {1}, "pending": {2}}}, nil
 	})}
-	for _, part := range []openapi.Operations{ScheduleOperations(c), ErasureOperations(eraser{})} {
+	for _, part := range []openapi.Operations{ScheduleOperations(c), ErasureOperations(eraser{}), HealthOperations(monitor.New(monitor.Part{Name: "database"}))} {
 		for id, o := range part {
 			operations[id] = o
 		}
@@ -131,6 +133,7 @@ func TestOperations(t *testing.T) {
 		{"requestErasure/x", `{"user_id":"kanari","confirm_user_id":"kanari"}`, 202, `"actor":"pavel erased kanari","state":"running"`},
 		{"requestErasure/x", `{"user_id":"kanari","confirm_user_id":"ann"}`, 400, "must be the same as user_id"},
 		{"listErasures/x?limit=20", "", 200, `"actor":"olga","state":"done"`},
+		{"readHealth/x", "", 200, `"parts":[{"name":"database","state":"unknown","cause":"not_read","names":[],"count":0,"since":`},
 		{"history/x?minutes=5", "", 200, `[{"name":"pending","runs":[{"from":0,"values":[2]}]},{"name":"depth","queue":"votes",`},
 		{"history/x?minutes=6", "", 500, ""},
 	} {

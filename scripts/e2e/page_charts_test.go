@@ -38,6 +38,7 @@ func TestPageDrawsLatencies(t *testing.T) {
 
 	queues := oskar.open("ops/queues", browser.Width(1200, 900), browser.Theme("light"))
 	queues.do(browser.Choose("Time shown", "The last 15 minutes")) // in its steps of ten seconds there is something soon
+	queues.do(browser.Click(".pools th button", "queue.vote_received"))
 	queues.do(said("Handler time, median: now [0-9.,]+ ms, at most [0-9.,]+ ms.*Handler time, 99th percentile: now [0-9.,]+ ms"),
 		drawn("p50"), drawn("p99"))
 	queues.checkCharts("queues")

@@ -69,9 +69,15 @@ func TestPageReplaysGroup(t *testing.T) {
 		browser.Fill("Canary", "2"),
 		browser.Click("button", "Dry run"),
 		browser.See(".note", fmt.Sprintf("would send %d", letters)),
-		browser.Click("button.primary", "Replay"),
+		browser.See(".would li", "body breaks the contract"), // which messages they are
+		browser.Click("dialog button", "Replay"),
 		browser.See(".state", "Stopped by itself"),
 		browser.See(".meta", "2 came back"),
+		browser.See(".meta", "by you"),
+		browser.See(".quiet", "The canary failed"),
+		browser.Until(`![...document.querySelectorAll('button')].some((button) => button.textContent === 'Cancel')`),
+		browser.Click(".rows a", "body breaks the contract"), // those that were sent
+		browser.Until(`document.querySelectorAll('.rows > li').length === 2`),
 		browser.Click("nav a", "Dead letters"),
 		browser.See(".rows strong", fmt.Sprintf("%d messages", letters)),
 		browser.Click(".rows button", "Discard"),
@@ -88,17 +94,21 @@ func TestPageWorkers(t *testing.T) {
 	c := startStack(t)
 	c.awaitConsumers()
 	page := c.reader(c.signIn("Oskar", "operator")).open("ops/queues")
+	consumers := func(want string) browser.Action {
+		return browser.Until(`[...document.querySelectorAll('.pools tr')].some((row) =>
+			row.firstElementChild.textContent.includes('queue.status_updates') && row.lastElementChild.textContent === '` + want + `')`)
+	}
 	page.do(
-		browser.See("h2", "queue.status_updates"),
+		browser.Click(".pools th button", "queue.status_updates"),
 		browser.Fill("Workers", "3"),
 		browser.Click("button", "Apply"),
-		browser.Until(`document.querySelector('.pools dl').textContent.includes('Consumers3')`),
+		consumers("3"),
 		browser.Click("button", "Pause"),
 		browser.Click("dialog button.danger", "Pause"), // asked before
 		browser.See("button", "Resume"),
-		browser.Until(`document.querySelector('.pools dl').textContent.includes('Consumers0')`),
+		consumers("paused"),
 		browser.Click("button", "Resume"),
-		browser.Until(`document.querySelector('.pools dl').textContent.includes('Consumers3')`),
+		consumers("3"),
 	)
 	page.checkFaults()
 }

@@ -32,8 +32,10 @@ import (
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/delay"
 	"github.com/cityconnect/cityconnect/platform/erasure"
+	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/group"
 	"github.com/cityconnect/cityconnect/platform/history"
+	"github.com/cityconnect/cityconnect/platform/monitor"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/operators"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
@@ -56,6 +58,8 @@ type app struct {
 	eraser   *erasure.Eraser
 	schedule *schedule.Scheduler
 	history  *history.Recorder
+	broker   *monitor.Broker
+	monitor  *monitor.Monitor
 	metrics  *prometheus.Registry
 	listener net.Listener
 	handler  http.Handler
@@ -165,10 +169,11 @@ func (a *app) addEdge(ctx context.Context, cfg config.Config, pool *pgxpool.Pool
 	past := func(ctx context.Context, span time.Duration) (history.History, error) {
 		return history.Read(ctx, pool, span)
 	}
+	a.addMonitor(cfg, pool, db)
 	edge.Admin = append(admin.New(deadletter.NewStore(pool), delay.NewStore(pool), a.groups.Consumer, a.groups.Checker).Operations(),
 		admin.NewWebhooks(db.Endpoints, db.Deliveries, a.groups.Checker, cfg.Webhooks, cfg.Keys).Operations(),
 		admin.EmailOperations(db.Mails, crowd.NewRounding(cfg.Keys)), operators.ErasureOperations(a.eraser), operators.ScheduleOperations(a.schedule),
-		openapi.Operations{"workerPoolHistory": operators.History(past)})
+		operators.HealthOperations(a.monitor), openapi.Operations{"workerPoolHistory": operators.History(past)})
 	if a.handler, err = api.New(edge); err != nil {
 		return fmt.Errorf("set up API: %w", err)
 	}
@@ -178,6 +183,28 @@ func (a *app) addEdge(ctx context.Context, cfg config.Config, pool *pgxpool.Pool
 	}
 	a.operations, err = service.Listen(ctx, cfg.Operations)
 	return err
+}
+
+// addMonitor adds what the operators' console shows of the state of this service's
+// parts.
+func (a *app) addMonitor(cfg config.Config, pool *pgxpool.Pool, db *postgres.DB) {
+	worker := cfg.Topology.Named(webhook.Queue)
+	queues := []string{worker}
+	for _, key := range event.Keys() {
+		queues = append(queues, cfg.Topology.Queue(key))
+	}
+	a.broker = monitor.NewBroker(rabbit.Config{URL: cfg.RabbitURL, Name: "monitor", Log: a.log}, queues...)
+	a.monitor = monitor.New(admin.HealthParts(admin.HealthConfig{
+		Database: monitor.NewDatabase(pool, a.writes.Probe), Broker: a.broker, Pools: a.groups.Consumer,
+		Letters: deadletter.NewStore(pool), Schedules: a.schedule.List, Targets: db.Ledger, Worker: worker,
+		Mail: cfg.Mail.Enabled(), Push: cfg.Push.Enabled(), Mails: db.Mails, Rounding: crowd.NewRounding(cfg.Keys),
+	})...)
+}
+
+// runMonitor reads the state of the parts until ctx ends.
+func (a *app) runMonitor(ctx context.Context) error {
+	defer a.broker.Close()
+	return a.monitor.Run(ctx)
 }
 
 // cityOf returns where places are looked for.
@@ -198,6 +225,7 @@ func (a *app) run(ctx context.Context) error {
 	background.Go(func() error { return a.hub.Run(backgroundCtx) })
 	background.Go(func() error { return a.bus.Run(backgroundCtx) })
 	background.Go(func() error { return a.history.Run(backgroundCtx) })
+	background.Go(func() error { return a.runMonitor(backgroundCtx) })
 	background.Go(func() error { return service.ServeOperations(backgroundCtx, a.operations, a.metrics, a.health, a.log) })
 
 	ctx, stop := context.WithCancel(ctx)

@@ -92,7 +92,7 @@ func replayOf(r deadletter.Replay) api.Replay {
 	return api.Replay{
 		ID: r.ID, CreatedAt: r.CreatedAt, Selection: selection, State: api.ReplayState(r.State),
 		Total: int64(r.Total), RatePerS: int32(r.PerSecond), Canary: int32(r.Canary),
-		Reason: r.Reason, EndedAt: valueOf(r.EndedAt),
+		Reason: r.Reason, EndedAt: valueOf(r.EndedAt), Actor: r.Actor, Queues: r.Queues, Causes: r.Causes,
 		Pending: int64(r.Pending), InFlight: int64(r.InFlight), Resolved: int64(r.Resolved), Failed: int64(r.Failed),
 		LastSentAt: valueOf(r.LastSent),
 	}

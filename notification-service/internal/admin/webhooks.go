@@ -37,6 +37,7 @@ type DeliveryStore interface {
 	AddTest(ctx context.Context, actor string, endpoint uuid.UUID, e webhook.Event) (webhook.Record, error)
 	Recover(ctx context.Context, actor string, id uuid.UUID, window webhook.Window, dryRun bool) (webhook.Recovery, error)
 	List(ctx context.Context, endpoint uuid.UUID, q webhook.RecordQuery) ([]webhook.Record, error)
+	Find(ctx context.Context, messageID string, report uuid.UUID, limit int) ([]webhook.Record, error)
 	Get(ctx context.Context, id int64) (webhook.Record, []webhook.AttemptRecord, error)
 	Resend(ctx context.Context, actor string, id int64) (webhook.Record, error)
 }
@@ -80,6 +81,7 @@ func (a *Webhooks) Operations() openapi.Operations {
 		"testWebhook":         {Handler: a.test, Timeout: service.DefaultTimeout},
 		"recoverWebhook":      {Handler: a.recover, Timeout: service.DefaultTimeout},
 		"listDeliveries":      {Handler: a.listDeliveries, Timeout: service.DefaultTimeout},
+		"findDeliveries":      {Handler: a.findDeliveries, Timeout: service.DefaultTimeout},
 		"readDelivery":        {Handler: a.readDelivery, Timeout: service.DefaultTimeout},
 		"resendDelivery":      {Handler: a.resend, Timeout: service.DefaultTimeout},
 	}
@@ -334,6 +336,27 @@ func (a *Webhooks) listDeliveries(w http.ResponseWriter, r *http.Request) error 
 		answer.NextCursor = strconv.FormatInt(records[limit-1].ID, 10)
 	}
 	return service.Encode(w, http.StatusOK, answer)
+}
+
+// errNothingToFind refuses a search for everything.
+var errNothingToFind = fault.NewInvalid("message_id", "must be given, or report_id")
+
+// findDeliveries handles GET /admin/deliveries.
+func (a *Webhooks) findDeliveries(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	var report uuid.UUID
+	if id := q.Get("report_id"); id != "" {
+		report = uuid.MustParse(id) // the document let it pass
+	}
+	if report == uuid.Nil && q.Get("message_id") == "" {
+		return errNothingToFind
+	}
+	limit, _ := page(r)
+	records, err := a.deliveries.Find(r.Context(), q.Get("message_id"), report, limit)
+	if err != nil {
+		return err
+	}
+	return service.Encode(w, http.StatusOK, api.DeliveryPage{Items: each(records, deliveryOf)})
 }
 
 // readDelivery handles GET /admin/deliveries/{id}.

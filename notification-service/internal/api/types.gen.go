@@ -694,6 +694,28 @@ type Follows struct {
 	Follows []Follow `json:"follows"`
 }
 
+// HealthPart The latest reading of one part. It names no person.
+type HealthPart struct {
+	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs). Others may be added.
+	Cause string `json:"cause,omitempty,omitzero"`
+
+	// Count How many it concerns; while the state is unknown, as of the reading before.
+	Count int64  `json:"count"`
+	Name  string `json:"name"`
+
+	// Names What it concerns, such as queues, jobs or endpoints.
+	Names []string `json:"names"`
+
+	// ReadAt When its source last answered.
+	ReadAt time.Time `json:"read_at,omitempty,omitzero"`
+
+	// Since Since when the part is in this state for this cause.
+	Since time.Time `json:"since"`
+
+	// State `warning` is worth a look, `bad` is to be acted on now, `unknown` has no source that answers, `off` is not configured.
+	State string `json:"state"`
+}
+
 // HistoryRun A part of a series that is known without a gap.
 type HistoryRun struct {
 	// From The step of its first value; the first step is 0.
@@ -877,6 +899,13 @@ type NotificationScope struct {
 	OnlyOwn bool `json:"only_own"`
 }
 
+// OperatorHealth What a replica found out about its parts and what it depends on.
+type OperatorHealth struct {
+	// At When this was answered.
+	At    time.Time    `json:"at"`
+	Parts []HealthPart `json:"parts"`
+}
+
 // PhotoReason Why a photo is not shown: it is of no format that is taken, has too
 // many pixels, is damaged or infected, an official decided so, or the
 // fault is ours and another attempt may succeed.
@@ -996,7 +1025,12 @@ type ReadMark struct {
 
 // Replay defines model for Replay.
 type Replay struct {
-	Canary    int32     `json:"canary"`
+	// Actor The operator who began it, as long as the audit log has it.
+	Actor  string `json:"actor,omitempty,omitzero"`
+	Canary int32  `json:"canary"`
+
+	// Causes Some groups of its dead letters, if the selection names ids.
+	Causes    []string  `json:"causes,omitempty,omitzero"`
 	CreatedAt time.Time `json:"created_at"`
 	EndedAt   time.Time `json:"ended_at,omitempty,omitzero"`
 
@@ -1009,8 +1043,11 @@ type Replay struct {
 	LastSentAt time.Time `json:"last_sent_at,omitempty,omitzero"`
 
 	// Pending Not sent yet.
-	Pending  int64 `json:"pending"`
-	RatePerS int32 `json:"rate_per_s"`
+	Pending int64 `json:"pending"`
+
+	// Queues The queues of its dead letters, if the selection names ids.
+	Queues   []string `json:"queues,omitempty,omitzero"`
+	RatePerS int32    `json:"rate_per_s"`
 
 	// Reason Why it stopped.
 	Reason string `json:"reason,omitempty,omitzero"`

@@ -47,6 +47,17 @@ func (s *Deliveries) List(ctx context.Context, endpoint uuid.UUID, q webhook.Rec
 		order by id desc limit $4`, endpoint.String(), q.Type, q.Before, q.Limit)
 }
 
+// Find returns deliveries of a message, or about a report, to all endpoints, the newest
+// first. There is no index by either: of each endpoint only the latest are read.
+func (s *Deliveries) Find(ctx context.Context, messageID string, report uuid.UUID, limit int) ([]webhook.Record, error) {
+	return collect(ctx, s.pool, "find deliveries", pgx.RowToStructByPos[webhook.Record], recordSQL+`id in (
+		  select d.id from webhook_endpoints e cross join lateral (
+		    select id, message_id, report_id from deliveries
+		    where channel = 'webhook' and target = e.id::text order by id desc limit 10000) d
+		  where ($1 = '' or d.message_id = $1) and ($2 = '00000000-0000-0000-0000-000000000000'::uuid or d.report_id = $2))
+		order by id desc limit $3`, messageID, report, limit)
+}
+
 // Get returns a delivery with its attempts, the first one first.
 func (s *Deliveries) Get(ctx context.Context, id int64) (webhook.Record, []webhook.AttemptRecord, error) {
 	record, err := readDelivery(ctx, s.pool, `id = $1`, id)

@@ -26,8 +26,11 @@ import (
 	"github.com/cityconnect/cityconnect/platform/auth"
 	platformconfig "github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/erasure"
+	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/history"
+	"github.com/cityconnect/cityconnect/platform/monitor"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/restore"
 	"github.com/cityconnect/cityconnect/platform/retention"
 	"github.com/cityconnect/cityconnect/platform/schedule"
@@ -87,7 +90,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	_ = core.eraser.Refresh(ctx) // Run retries
 	g, ctx := errgroup.WithContext(ctx)
 	for _, part := range []func(context.Context) error{
-		core.relay.Run, core.schedules.Run, core.eraser.Run,
+		core.relay.Run, core.schedules.Run, core.eraser.Run, edge.runMonitor,
 		func(ctx context.Context) error { return core.duplicates.Run(ctx, log) },
 		func(ctx context.Context) error {
 			return service.Serve(ctx, edge.requests, edge.handler, service.ServeOptions{Log: log, Health: edge.health})
@@ -142,11 +145,17 @@ func newCore(pool *pgxpool.Pool, cfg config.Config, log zerolog.Logger, metrics 
 	return c, nil
 }
 
+// storageEvery is how often the console's reading asks the storage of photos, which
+// may cost money.
+const storageEvery = 15 * time.Second
+
 // An edge is the API, with the two ports: the one of the API and the one of the
 // operators.
 type edge struct {
 	handler              http.Handler
 	health               *service.Health
+	broker               *monitor.Broker
+	monitor              *monitor.Monitor
 	requests, operations net.Listener
 }
 
@@ -173,6 +182,16 @@ func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger
 		Features: map[string]bool{"photos": files != nil, "comments": bool(cfg.Comments), "map_bounds": cfg.City != nil},
 		Schema:   func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, c.pool) },
 	})
+	photos := cfg.Topology.Queue(event.PhotoUploadedKey)
+	var stored func(context.Context) error
+	for _, check := range storage {
+		stored = monitor.Sparingly(storageEvery, check.Probe)
+	}
+	e.broker = monitor.NewBroker(rabbit.Config{URL: cfg.RabbitURL, Name: "monitor", Log: log}, photos)
+	e.monitor = monitor.New(api.HealthParts(api.HealthConfig{
+		Database: monitor.NewDatabase(c.pool, c.writes.Probe), Broker: e.broker, Relay: c.relay, Outbox: c.outbox,
+		Schedules: c.schedules.List, Storage: stored, PhotoQueue: photos,
+	})...)
 	e.handler, err = api.New(api.Config{
 		Reports: postgres.NewReports(c.db), Comments: comments, Photos: postgres.NewPhotos(c.db), Files: files,
 		Moderation: postgres.NewModeration(c.db), Workbench: postgres.NewWorkbench(c.db), Duplicates: c.duplicates, Deadlines: c.deadlines,
@@ -180,7 +199,7 @@ func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger
 		History: func(ctx context.Context, span time.Duration) (history.History, error) {
 			return history.Read(ctx, c.pool, span)
 		},
-		Auth: verifier, Health: e.health, Metrics: metrics, Log: log, City: cfg.City,
+		Monitor: e.monitor, Auth: verifier, Health: e.health, Metrics: metrics, Log: log, City: cfg.City,
 		CostlyAtOnce:   int(c.pool.Config().MaxConns) / costlyShare,
 		ReportsPerUser: cfg.ReportsPerUser, VotesPerUser: cfg.VotesPerUser, CommentsPerUser: cfg.CommentsPerUser,
 	})
@@ -195,6 +214,12 @@ func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger
 		return nil, err
 	}
 	return e, nil
+}
+
+// runMonitor reads the state of the parts until ctx ends.
+func (e *edge) runMonitor(ctx context.Context) error {
+	defer e.broker.Close()
+	return e.monitor.Run(ctx)
 }
 
 // checks are what the service needs to answer. The relay is optional: changes

@@ -72,6 +72,7 @@ func (h outboxHandlers) listOutbox(w http.ResponseWriter, r *http.Request) error
 	query := r.URL.Query()
 	filter := outbox.Filter{
 		Status: outbox.Status(query.Get("status")), RoutingKey: query.Get("routing_key"), Cursor: query.Get("cursor"),
+		TraceID: query.Get("trace_id"),
 	}
 	var err error
 	if filter.Limit, err = intParam(r, "limit"); err != nil {
@@ -79,6 +80,9 @@ func (h outboxHandlers) listOutbox(w http.ResponseWriter, r *http.Request) error
 	}
 	if id := query.Get("report_id"); id != "" {
 		filter.ReportID = uuid.MustParse(id) // the document has checked it
+	}
+	if id := query.Get("message_id"); id != "" {
+		filter.ID = uuid.MustParse(id) // likewise
 	}
 	page, err := h.outbox.List(r.Context(), filter)
 	if err != nil {

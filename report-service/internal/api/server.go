@@ -23,6 +23,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/history"
+	"github.com/cityconnect/cityconnect/platform/monitor"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/operators"
 	"github.com/cityconnect/cityconnect/platform/schedule"
@@ -55,6 +56,7 @@ type Config struct {
 	Schedules     *schedule.Scheduler
 	ScheduleAudit func(ctx context.Context, limit int) ([]schedule.Act, error)
 
+	Monitor *monitor.Monitor
 	Auth    *auth.Verifier
 	Health  *service.Health
 	Metrics *prometheus.Registry
@@ -119,6 +121,7 @@ func New(cfg Config) (http.Handler, error) {
 			operators.ScheduleOperations(cfg.Schedules),
 			operations{"auditSchedules": {Handler: auditSchedules(cfg.ScheduleAudit), Timeout: service.DefaultTimeout}},
 			operators.ErasureOperations(cfg.Erasures),
+			operators.HealthOperations(cfg.Monitor),
 		)
 	})
 	return r, err

@@ -19,6 +19,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/history"
+	"github.com/cityconnect/cityconnect/platform/monitor"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -79,7 +80,7 @@ func newServer(t testing.TB, settings ...func(*api.Config)) *testServer {
 		Reports: postgres.NewReports(db), Comments: postgres.NewComments(db), Photos: postgres.NewPhotos(db),
 		Moderation: postgres.NewModeration(db), Workbench: postgres.NewWorkbench(db), Duplicates: postgres.NewDuplicates(db),
 		Deadlines: deadlines, ScheduleAudit: upkeep.ScheduleAudit,
-		Schedules: schedules, Outbox: outbox.NewStore(s.pool, publisher.Wake), Relay: publisher, Auth: verifier, Metrics: service.NewRegistry(), Log: log,
+		Schedules: schedules, Outbox: outbox.NewStore(s.pool, publisher.Wake), Relay: publisher, Monitor: monitor.New(), Auth: verifier, Metrics: service.NewRegistry(), Log: log,
 		Health: service.NewHealth(log, service.Check{Name: "database", Probe: s.pool.Ping}),
 		History: func(ctx context.Context, span time.Duration) (history.History, error) {
 			return history.Read(ctx, s.pool, span)

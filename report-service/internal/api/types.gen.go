@@ -446,6 +446,28 @@ type Health struct {
 	Status HealthStatus `json:"status"`
 }
 
+// HealthPart The latest reading of one part. It names no person.
+type HealthPart struct {
+	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs). Others may be added.
+	Cause string `json:"cause,omitempty,omitzero"`
+
+	// Count How many it concerns; while the state is unknown, as of the reading before.
+	Count int64  `json:"count"`
+	Name  string `json:"name"`
+
+	// Names What it concerns, such as queues, jobs or endpoints.
+	Names []string `json:"names"`
+
+	// ReadAt When its source last answered.
+	ReadAt time.Time `json:"read_at,omitempty,omitzero"`
+
+	// Since Since when the part is in this state for this cause.
+	Since time.Time `json:"since"`
+
+	// State `warning` is worth a look, `bad` is to be acted on now, `unknown` has no source that answers, `off` is not configured.
+	State string `json:"state"`
+}
+
 // HealthStatus How a service or one of its checks is doing.
 type HealthStatus string
 
@@ -584,6 +606,13 @@ type Number struct {
 // Numbers Numbers over time.
 type Numbers struct {
 	Numbers []Number `json:"numbers"`
+}
+
+// OperatorHealth What a replica found out about its parts and what it depends on.
+type OperatorHealth struct {
+	// At When this was answered.
+	At    time.Time    `json:"at"`
+	Parts []HealthPart `json:"parts"`
 }
 
 // OutboxAct An operator's act on an outbox message.

@@ -34,6 +34,8 @@ type Filter struct {
 	Status     Status
 	RoutingKey string
 	ReportID   uuid.UUID
+	ID         uuid.UUID
+	TraceID    string // of the headers' traceparent
 	Cursor     string // from the previous page
 	Limit      int
 }
@@ -53,7 +55,7 @@ func (s *Store) List(ctx context.Context, f Filter) (Page, error) {
 			return Page{}, fault.NewInvalid("cursor", "must be the next_cursor of another page")
 		}
 	}
-	rows, err := s.pool.Query(ctx, listSQL, f.Status, after, f.RoutingKey, f.ReportID, f.Limit+1)
+	rows, err := s.pool.Query(ctx, listSQL, f.Status, after, f.RoutingKey, f.ReportID, f.Limit+1, f.ID, f.TraceID)
 	if err != nil {
 		return Page{}, fmt.Errorf("list outbox messages: %w", err)
 	}
@@ -76,5 +78,7 @@ const listSQL = `
 	where status = $1 and seq > $2
 	  and ($3 = '' or routing_key = $3)
 	  and ($4 = '00000000-0000-0000-0000-000000000000'::uuid or report_id = $4)
+	  and ($6 = '00000000-0000-0000-0000-000000000000'::uuid or id = $6)
+	  and ($7 = '' or split_part(headers ->> 'traceparent', '-', 2) = $7)
 	order by seq
 	limit $5`

@@ -65,7 +65,7 @@ func busyScenes(t *town) []scene {
 	// A minute of steps of ten seconds, which are there a moment after they are over.
 	drawn := browser.Until(`document.querySelector('.chart .area')?.getAttribute('d').split('L').length > 6`)
 	lately := browser.Choose("Time shown", "The last 15 minutes")
-	queues := []browser.Action{browser.See("h2", "queue."), lately, drawn}
+	queues := []browser.Action{browser.See("th button", "queue."), lately, drawn}
 	return []scene{
 		{"console-queues", t.oskar, "ops/queues", desk, "light", queues},
 		{"console-queues-phone", t.oskar, "ops/queues", phone, "dark", queues},

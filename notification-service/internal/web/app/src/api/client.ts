@@ -54,6 +54,10 @@ export type MailKind = NotificationSchemas['schemas']['MailKind'];
 export type Preferences = NotificationSchemas['schemas']['Preferences'];
 export type Device = NotificationSchemas['schemas']['Device'];
 export type DigestSettings = NotificationSchemas['schemas']['DigestSettings'];
+/** A part of either service, as its operators see it. */
+export type HealthPart = Omit<NotificationSchemas['schemas']['HealthPart'], 'name'> & {
+  name: NotificationSchemas['schemas']['HealthPart']['name'] | ReportSchemas['schemas']['HealthPart']['name'];
+};
 export type EmailStatus = NotificationSchemas['schemas']['EmailStatus'];
 export type Problem = ReportSchemas['schemas']['Problem'];
 

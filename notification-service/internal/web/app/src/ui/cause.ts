@@ -40,6 +40,16 @@ export function failureClass(name: string): string {
   return word(`failure-class.${name}`) ?? name;
 }
 
+/** Whether it can help to send a message again that failed in this way: nothing but an edit mends a permanent failure. */
+export function helpsReplay(name: string | undefined): boolean {
+  return name !== 'permanent';
+}
+
+/** Why a replay stopped by itself. */
+export function stopReason(text: string): string {
+  return word(`replay-stopped.${text}`) ?? text;
+}
+
 /** What an operator did. */
 export function act(name: string): string {
   return word(`act.${name}`) ?? name;

@@ -50,6 +50,11 @@ export function timeWithSeconds(date: Date): string {
   return clockWithSeconds.value.format(date);
 }
 
+/** A time of today to the second, an earlier one with its date. */
+export function clockTime(date: Date): string {
+  return date.toDateString() === new Date(now.value).toDateString() ? timeWithSeconds(date) : precise.value.format(date);
+}
+
 /** A listener that puts the exact time into the tooltip of an element. */
 export function showExactTime(date: Date) {
   return (event: { currentTarget: HTMLElement }) => {

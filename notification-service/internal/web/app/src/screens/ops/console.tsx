@@ -2,77 +2,126 @@ import type { ComponentType } from 'preact';
 
 import { number, t, type Word } from '../../lang/console';
 import { config } from '../../state/config';
-import { Fault } from '../../ui/problem';
-import { href } from '../../ui/router';
+import { href, route } from '../../ui/router';
+import { clockTime } from '../../ui/time';
+import { useSubject } from '../../ui/title';
 import { Audit } from './audit';
 import { CityCalendar } from './calendar/calendar';
 import { DeadLetters } from './dead-letters';
 import { Departments } from './departments';
 import { Email } from './email/email';
+import { health, partOf, useHealth, type Service } from './health';
+import { lightsOf } from './lights';
 import { Outbox } from './outbox';
 import { Overview } from './overview';
 import { Queues } from './queues';
-import { useReadings, type Reading } from './readings';
 import { Replays } from './replays';
 import { Schedules } from './schedules/schedules';
+import { SearchField, SearchResults } from './search';
 import { Webhooks } from './webhooks/webhooks';
-
-interface SectionProps {
-  path: string[];
-  reading: Reading;
-  /** Reads now. */
-  refresh(): void;
-}
 
 interface Section {
   path: string;
   name: Word;
-  view: ComponentType<SectionProps>;
+  view: ComponentType<{ path: string[] }>;
+  /** Whether it is among the city's settings, which share a tab: nobody looks there in an incident. */
+  setting?: true;
+  /** Whether it is reached without a tab. */
+  hidden?: true;
   /** Whether the city has it; absent is yes. */
   shown?(): boolean;
   /** What waits for an operator there. */
-  waiting?(reading: Reading): number | undefined;
+  waiting?(): Count | undefined;
+}
+
+/** A count, and when it was read, if that is no longer now. */
+interface Count {
+  count: number;
+  asOf: Date | undefined;
 }
 
 const sections: [Section, ...Section[]] = [
   { path: '', name: 'overview', view: Overview },
-  { path: 'queues', name: 'queues', view: Queues, waiting: ({ workers }) => workers?.findings.length },
-  { path: 'outbox', name: 'outbox', view: Outbox, waiting: ({ outbox }) => outbox?.failed },
-  { path: 'dead-letters', name: 'dead', view: DeadLetters, waiting: ({ open }) => open },
+  { path: 'queues', name: 'queues', view: Queues, waiting: () => countOf('notifications', 'consumers', 'unconsumed') },
+  { path: 'outbox', name: 'outbox', view: Outbox, waiting: () => countOf('reports', 'outbox', 'failed') },
+  { path: 'dead-letters', name: 'dead', view: DeadLetters, waiting: () => countOf('notifications', 'dead_letters', 'open') },
   { path: 'replays', name: 'replays', view: Replays },
-  { path: 'webhooks', name: 'webhooks', view: Webhooks },
+  { path: 'webhooks', name: 'webhooks', view: Webhooks, waiting: () => countOf('notifications', 'webhooks', 'disabled') },
   { path: 'email', name: 'email', view: Email, shown: () => config.mails === true },
-  { path: 'schedules', name: 'schedules', view: Schedules },
-  { path: 'departments', name: 'departments', view: Departments },
-  { path: 'calendar', name: 'calendar', view: CityCalendar },
+  { path: 'schedules', name: 'schedules', view: Schedules, waiting: failedJobs },
   { path: 'audit', name: 'audit', view: Audit },
+  { path: 'search', name: 'search.button', view: SearchResults, hidden: true },
+  { path: 'departments', name: 'departments', view: Departments, setting: true },
+  { path: 'calendar', name: 'calendar', view: CityCalendar, setting: true },
 ];
 
 /** The operators' console, a tab for each part. */
 export function Console({ path }: { path: string[] }) {
+  useHealth();
+  const problems = lightsOf(health.value).filter(({ state }) => state !== 'good').length;
+  useSubject(problems > 0 ? `(${number(problems)}) ${t('console')}` : undefined);
   const shown = sections.filter((each) => each.shown?.() ?? true);
   const section = shown.find((each) => each.path === (path[1] ?? '')) ?? sections[0];
-  const { value: reading, failures, error, refresh } = useReadings();
+  const settings = shown.filter(({ setting }) => setting);
   return (
-    <>
-      <h1 tabIndex={-1}>{t('console')}</h1>
+    <div class="console">
+      <div class="bar spread">
+        <h1 tabIndex={-1}>{t('console')}</h1>
+        <SearchField key={route.value.query.get('q') ?? ''} />
+      </div>
       <nav class="tabs" aria-label={t('console')}>
-        {shown.map(({ path, name, waiting }) => {
-          const count = (reading && waiting?.(reading)) ?? 0;
-          return (
-            <a key={path} href={href(path ? `ops/${path}` : 'ops')} aria-current={path === section.path ? 'page' : undefined}>
-              {t(name)}
-              {count > 0 && <span class="count">{number(count)}</span>}
-            </a>
-          );
-        })}
+        {shown
+          .filter(({ setting, hidden }) => !setting && !hidden)
+          .map((each) => (
+            <Tab key={each.path} section={each} current={each === section} />
+          ))}
+        <a href={href(`ops/${settings[0]?.path}`)} aria-current={section.setting ? 'page' : undefined}>
+          {t('settings')}
+        </a>
       </nav>
-      <Fault error={error ?? failures[0]} retry={refresh} />
-      {reading ? (
-        <section.view path={path.slice(2)} reading={reading} refresh={refresh} key={section.path} />
-      ) : (
-        <p class="empty">{t('loading')}</p>
+      {section.setting && (
+        <nav class="tabs inner" aria-label={t('settings')}>
+          {settings.map((each) => (
+            <Tab key={each.path} section={each} current={each === section} />
+          ))}
+        </nav>
       )}
-    </>
+      <section.view path={path.slice(2)} key={section.path} />
+    </div>
   );
+}
+
+function Tab({ section: { path, name, waiting }, current }: { section: Section; current: boolean }) {
+  const { count = 0, asOf } = waiting?.() ?? {};
+  return (
+    <a href={href(path ? `ops/${path}` : 'ops')} aria-current={current ? 'page' : undefined}>
+      {t(name)}
+      {count > 0 && (
+        <span class="count" title={asOf && t('count.as-of', { time: clockTime(asOf) })}>
+          {number(count)}
+        </span>
+      )}
+    </a>
+  );
+}
+
+/** The last count of each part for each cause: a request that fails takes none away. */
+const counts = new Map<string, Count>();
+
+/** How many there are for a cause, as it was last read. */
+function countOf(service: Service, name: Parameters<typeof partOf>[1], cause: string): Count | undefined {
+  const key = `${service} ${name} ${cause}`;
+  const part = partOf(service, name);
+  const before = counts.get(key);
+  if (!part) return before;
+  const readAt = part.read_at ? new Date(part.read_at) : undefined;
+  if (part.state === 'unknown' || health.value[service].missing) return before && { ...before, asOf: readAt ?? before.asOf };
+  const now = { count: part.cause === cause ? part.count : 0, asOf: undefined };
+  counts.set(key, now);
+  return now;
+}
+
+function failedJobs(): Count {
+  const all = [countOf('reports', 'jobs', 'failed'), countOf('notifications', 'jobs', 'failed')].filter((each) => each !== undefined);
+  return { count: all.reduce((sum, { count }) => sum + count, 0), asOf: all.find(({ asOf }) => asOf)?.asOf };
 }

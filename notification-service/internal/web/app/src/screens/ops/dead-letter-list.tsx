@@ -13,6 +13,7 @@ import { Reason } from './reason';
 import { ReplayForm } from './replay-form';
 import { ReportLink } from './report-link';
 import { selectionOf } from './selection';
+import { Waiting } from './waiting';
 
 const PAGE = 100;
 
@@ -39,11 +40,15 @@ export function DeadLetterList() {
       </a>
       {query.error_group && <h2>{cause(query.error_group)}</h2>}
       <Search query={query} />
-      <Fault error={found.error} retry={found.refresh} />
-      {found.value && letters.length === 0 && <p class="empty">{t('dead.none')}</p>}
+      {found.value ? <Fault error={found.error} retry={found.refresh} /> : <Waiting error={found.error} retry={found.refresh} />}
+      {found.value && letters.length === 0 && (
+        <p class="empty">
+          {t('dead.none')} <a href={href('ops/dead-letters', { state: 'all' })}>{t('dead.all')}</a>
+        </p>
+      )}
       {open.length > 0 && (
         <Chosen
-          ids={open.filter(({ id }) => chosen.has(id)).map(({ id }) => id)}
+          letters={open.filter(({ id }) => chosen.has(id))}
           all={open.length}
           onAll={(on) =>
             choose(
@@ -115,7 +120,8 @@ function Row({ letter, chosen, onChoose }: RowProps) {
 }
 
 /** What can be done to the chosen ones together. */
-function Chosen({ ids, all, onAll, onDone }: { ids: number[]; all: number; onAll(on: boolean): void; onDone(): void }) {
+function Chosen({ letters, all, onAll, onDone }: { letters: DeadLetter[]; all: number; onAll(on: boolean): void; onDone(): void }) {
+  const ids = letters.map(({ id }) => id);
   const [open, setOpen] = useState<'replay' | 'discard'>();
   const selection = { ids };
   const discard = (reason: string) => must(notificationService.POST('/admin/dlq/discard', { body: { selection, reason } }));
@@ -137,7 +143,7 @@ function Chosen({ ids, all, onAll, onDone }: { ids: number[]; all: number; onAll
           {t('discard')}
         </button>
       </div>
-      {open === 'replay' && <ReplayForm selection={selection} count={ids.length} onClose={close} />}
+      {open === 'replay' && <ReplayForm selection={selection} count={ids.length} chosen={letters} onClose={close} />}
       {open === 'discard' && <Reason title={tn('dead.discard', ids.length)} onSubmit={discard} onClose={close} />}
     </div>
   );

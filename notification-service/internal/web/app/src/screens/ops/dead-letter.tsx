@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 
 import { must, notificationService, type DeadLetter } from '../../api/client';
 import { number, t } from '../../lang/console';
-import { cause, failureClass } from '../../ui/cause';
+import { cause, failureClass, helpsReplay } from '../../ui/cause';
 import { Copy } from '../../ui/copy';
 import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
@@ -12,6 +12,7 @@ import { Time } from '../../ui/time';
 import { EditForm } from './edit-form';
 import { Reason } from './reason';
 import { ReportLink } from './report-link';
+import { Waiting } from './waiting';
 
 /** One dead letter: its content, why it failed, and what can be done. */
 export function DeadLetterDetail({ id }: { id: number }) {
@@ -23,7 +24,11 @@ export function DeadLetterDetail({ id }: { id: number }) {
       <a class="back" href={href('ops/dead-letters')}>
         <Icon name="back" /> {t('dead.groups')}
       </a>
-      <Fault error={letter.error} retry={letter.refresh} of="message" />
+      {found ? (
+        <Fault error={letter.error} retry={letter.refresh} of="message" />
+      ) : (
+        <Waiting error={letter.error} retry={letter.refresh} of="message" />
+      )}
       {found && (
         <>
           <h2 class="wrap">{cause(found.error)}</h2>
@@ -55,6 +60,7 @@ function Actions({ letter, onDone }: { letter: DeadLetter; onDone(): void }) {
   const [open, setOpen] = useState<'edit' | 'discard'>();
   const [error, setError] = useState<unknown>();
   const params = { path: { id: letter.id } };
+  const helps = helpsReplay(letter.error_class);
   const replay = () => must(notificationService.POST('/admin/dlq/messages/{id}/replay', { params })).then(onDone, setError);
   const discard = (reason: string) => must(notificationService.POST('/admin/dlq/messages/{id}/discard', { params, body: { reason } }));
   const close = () => {
@@ -64,10 +70,10 @@ function Actions({ letter, onDone }: { letter: DeadLetter; onDone(): void }) {
   return (
     <div class="stack">
       <div class="bar">
-        <button type="button" class="primary" onClick={replay}>
+        <button type="button" class={helps ? 'primary' : undefined} onClick={replay}>
           {t('replay')}
         </button>
-        <button type="button" aria-haspopup="dialog" onClick={() => setOpen('edit')}>
+        <button type="button" class={helps ? undefined : 'primary'} aria-haspopup="dialog" onClick={() => setOpen('edit')}>
           {t('edit')}
         </button>
         <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setOpen('discard')}>

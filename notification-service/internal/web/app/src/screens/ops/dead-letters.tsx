@@ -13,6 +13,7 @@ import { Figure } from './figure';
 import { Reason } from './reason';
 import { ReplayForm } from './replay-form';
 import { selectionOf } from './selection';
+import { Waiting } from './waiting';
 
 const readGroups = () => must(notificationService.GET('/admin/dlq/groups'));
 const readStats = () => must(notificationService.GET('/admin/dlq/stats'));
@@ -30,7 +31,7 @@ function Groups() {
   const fault = <Fault error={groups.error ?? stats.error} retry={groups.refresh} />;
   // Shown all at once, so that nothing moves while it is being clicked.
   const queues = stats.value?.items;
-  if (!queues || !groups.value) return fault;
+  if (!queues || !groups.value) return <Waiting error={groups.error ?? stats.error} retry={groups.refresh} />;
   const sum = (of: 'open' | 'replaying' | 'resolved' | 'discarded') => queues.reduce((total, queue) => total + queue[of], 0);
   return (
     <div class="stack">
@@ -51,7 +52,11 @@ function Groups() {
         </span>
       </div>
       <Search query={{}} />
-      {groups.value.items.length === 0 && <p class="empty">{t('dead.none')}</p>}
+      {groups.value.items.length === 0 && (
+        <p class="empty">
+          {t('dead.none')} <a href={href('ops/dead-letters', { state: 'all' })}>{t('dead.all')}</a>
+        </p>
+      )}
       <ul class="rows">
         {groups.value.items.map((group) => (
           <Group key={`${group.queue} ${group.error_class} ${group.error_group}`} group={group} onDone={groups.refresh} />
@@ -59,6 +64,18 @@ function Groups() {
       </ul>
     </div>
   );
+}
+
+const MINUTE_MS = 60_000;
+
+/** How fast a group grew from its first to its last; of messages that came at once there is nothing to say. */
+export function rateOf({ open, oldest, newest }: Pick<DeadLetterGroup, 'open' | 'oldest' | 'newest'>): string | undefined {
+  const minutes = (Date.parse(newest) - Date.parse(oldest)) / MINUTE_MS;
+  if (open < 2 || minutes < 1) return undefined;
+  const perMinute = (open - 1) / minutes;
+  const [rate, unit] = perMinute >= 1 ? [perMinute, 'minute' as const] : [perMinute * 60, 'hour' as const];
+  if (rate < 0.1) return undefined;
+  return t(`dead.rate.${unit}`, { count: number(Math.round(rate * 10) / 10) });
 }
 
 function Group({ group, onDone }: { group: DeadLetterGroup; onDone(): void }) {
@@ -78,7 +95,15 @@ function Group({ group, onDone }: { group: DeadLetterGroup; onDone(): void }) {
           <strong>{tn('dead.count', group.open)}</strong>
           <span>{queue}</span>
           <span>{failureClass(error_class)}</span>
-          <Time at={group.newest} />
+        </p>
+        <p class="meta">
+          <span>
+            {t('dead.first')} <Time at={group.oldest} full />
+          </span>
+          <span>
+            {t('dead.last')} <Time at={group.newest} full />
+          </span>
+          {rateOf(group) && <span>{rateOf(group)}</span>}
         </p>
       </div>
       <div class="bar">

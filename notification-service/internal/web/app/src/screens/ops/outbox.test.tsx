@@ -47,11 +47,11 @@ const outbox: OutboxStats = {
 };
 
 test('an operator sees what the relay does, and who publishes which shard until when', async () => {
-  serve(reportService, 'GET', (path) =>
-    ok(path === '/admin/outbox/history' ? { since: '2026-11-22T07:30:00Z', step_seconds: 10, replicas: [], series: [] } : { messages: [] }),
-  );
+  const history = { since: '2026-11-22T07:30:00Z', step_seconds: 10, replicas: [], series: [] };
+  const answers: Record<string, unknown> = { '/admin/outbox/history': history, '/admin/outbox/stats': outbox };
+  serve(reportService, 'GET', (path) => ok(answers[path] ?? { messages: [] }));
   const root = document.createElement('div');
-  await act(() => render(<Outbox reading={{ outbox }} />, root));
+  await act(() => render(<Outbox />, root));
   for (let i = 0; i < 3; i++) await act(settled); // what is read, and what is read by what is then shown
   const states = Object.fromEntries(
     [...root.querySelectorAll('dl.states > div')].map((each) => [

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 
 import { must, reportService, type OutboxMessage, type OutboxStats } from '../../api/client';
 import { number, t, type Word } from '../../lang/console';
-import { Chart } from '../../ui/chart';
+import { Chart, ChooseScale } from '../../ui/chart';
 import { Copy } from '../../ui/copy';
 import { groupBy } from '../../ui/group';
 import { Fault } from '../../ui/problem';
@@ -11,23 +11,25 @@ import { href } from '../../ui/router';
 import { Time, timeWithSeconds } from '../../ui/time';
 import { Figure } from './figure';
 import { ChooseRange, useOutboxPast } from './past';
-import type { Reading } from './readings';
 import { Reason } from './reason';
+import { Waiting } from './waiting';
 
+const readStats = () => must(reportService.GET('/admin/outbox/stats'));
 const readFailed = () => must(reportService.GET('/admin/outbox/messages', { params: { query: { status: 'failed', limit: 100 } } }));
 
 /** What waits to be published, and what could not be. */
-export function Outbox({ reading: { outbox } }: { reading: Reading }) {
+export function Outbox() {
+  const stats = usePoll(readStats);
   const failed = usePoll(readFailed);
-  const fault = <Fault error={failed.error} retry={failed.refresh} />;
+  const error = stats.error ?? failed.error;
   // Shown all at once, so that nothing moves while it is being clicked.
-  if (!outbox || !failed.value) return fault;
+  if (!stats.value || !failed.value) return <Waiting error={error} retry={failed.refresh} />;
   const { messages } = failed.value;
   return (
     <div class="stack">
-      {fault}
-      <Backlog stats={outbox} />
-      <Relay stats={outbox} />
+      <Fault error={error} retry={failed.refresh} />
+      <Backlog stats={stats.value} />
+      <Relay stats={stats.value} />
       <div class="bar spread">
         <h2>{t('outbox.failed')}</h2>
         <RetryAll messages={messages} onDone={failed.refresh} />
@@ -56,7 +58,10 @@ function Backlog({ stats }: { stats: OutboxStats }) {
       <Fault error={error} retry={refresh} />
       {past && (
         <>
-          <ChooseRange />
+          <div class="bar">
+            <ChooseRange />
+            <ChooseScale />
+          </div>
           <div class="charts">
             <Chart label={t('outbox.published')} times={past} lines={[{ values: past.of('published_per_s') }]} unit="/s" />
             <Chart

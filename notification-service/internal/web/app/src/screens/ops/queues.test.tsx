@@ -6,17 +6,22 @@ import { notificationService } from '../../api/client';
 import { ok, serve } from '../../testing/api';
 import { settled } from '../../testing/browser';
 import { Queues } from './queues';
-import type { Reading } from './readings';
 
 /** The queues as they are drawn from an answer of the service. */
 async function draw(workers: object): Promise<HTMLElement> {
-  serve(notificationService, 'GET', (path) =>
-    ok(path === '/admin/workers/history' ? { since: '2026-11-22T07:30:00Z', step_seconds: 10, replicas: [], series: [] } : { items: [] }),
-  );
+  const answers: Record<string, unknown> = {
+    '/admin/workers': { items: [], waiting: [], findings: [], ...workers },
+    '/admin/workers/history': {
+      since: '2026-11-22T07:30:00Z',
+      step_seconds: 10,
+      replicas: [1, 1],
+      series: [{ name: 'depth', queue: 'queue.vote_received', runs: [{ from: 0, values: [0, 7] }] }],
+    },
+  };
+  serve(notificationService, 'GET', (path) => ok(answers[path] ?? { items: [] }));
   const root = document.createElement('div');
   document.body.replaceChildren(root);
-  const reading = { workers: { items: [], waiting: [], findings: [], ...workers } } as unknown as Reading;
-  await act(() => render(<Queues reading={reading} refresh={() => {}} />, root));
+  await act(() => render(<Queues />, root));
   await act(settled);
   return root;
 }
@@ -34,36 +39,52 @@ test('retry queues and dead-letter queues stand beside the queues', async () => 
   ]);
 });
 
+const pool = {
+  elsewhere: false,
+  depth: 0,
+  consumers: 1,
+  stalled: 0,
+  rate_per_s: 0,
+  error_rate: 0,
+  handler_p99_ms: 0,
+  concurrency: 4,
+  prefetch: 10,
+  paused: false,
+};
+
+/** Opens the row of a queue. */
+const open = (root: HTMLElement, queue: string) =>
+  act(() => [...root.querySelectorAll<HTMLElement>('th button')].find(({ textContent }) => textContent === queue)!.click());
+
 test('in a cluster, it is said which nodes have a queue, and which leads it', async () => {
-  const pool = {
-    elsewhere: true,
-    depth: 0,
-    consumers: 1,
-    stalled: 0,
-    rate_per_s: 0,
-    error_rate: 0,
-    concurrency: 4,
-    prefetch: 10,
-    paused: false,
-  };
+  const members = ['city1', 'city2', 'city3'];
   const root = await draw({
     items: [
-      {
-        ...pool,
-        queue: 'queue.vote_received',
-        copies: { leader: 'city2', members: ['city1', 'city2', 'city3'], online: ['city1', 'city2'] },
-      },
-      { ...pool, queue: 'queue.status_updates', copies: { leader: '', members: ['city1', 'city2', 'city3'], online: [] } },
+      { ...pool, queue: 'queue.vote_received', copies: { leader: 'city2', members, online: ['city1', 'city2'] } },
+      { ...pool, queue: 'queue.status_updates', copies: { leader: '', members, online: [] } },
       { ...pool, queue: 'queue.report_created' },
     ],
   });
-  const copies = [...root.querySelectorAll('.pools > li')].map((item) => [
-    item.querySelector('.figure[data-warn=true]')?.textContent,
-    item.querySelector('.quiet')?.textContent,
+  expect([...root.querySelectorAll('th[scope=row]')].map((name) => name.querySelector('.warn')?.textContent.trim())).toEqual([
+    '2 of 3',
+    '0 of 3',
+    undefined,
   ]);
-  expect(copies).toEqual([
-    ['Copies2 of 3', 'Led by city2; copies on city1, city2, city3'],
-    ['Copies0 of 3', 'No node leads it; copies on city1, city2, city3'],
-    [undefined, undefined],
+  await open(root, 'queue.vote_received');
+  expect(root.querySelector('.opened .quiet')?.textContent).toBe('Led by city2; copies on city1, city2, city3');
+  await open(root, 'queue.status_updates');
+  expect(root.querySelectorAll('.opened')).toHaveLength(1);
+  expect(root.querySelector('.opened .quiet')?.textContent).toBe('No node leads it; copies on city1, city2, city3');
+});
+
+test('all queues stand in one table, and an idle one has no figures', async () => {
+  const busy = { ...pool, queue: 'queue.vote_received', depth: 7, rate_per_s: 1.25, error_rate: 0.5, handler_p99_ms: 40, consumers: 0 };
+  const root = await draw({ items: [busy, { ...pool, queue: 'queue.report_created', paused: true, consumers: 0 }] });
+  const rows = [...root.querySelectorAll('.pools tbody tr')].map((row) => [...row.children].map(({ textContent }) => textContent.trim()));
+  expect(rows).toEqual([
+    ['queue.vote_received', '7', '1.3/s', '50 %', '40 ms', '0'],
+    ['queue.report_created', '–', '–', '–', '–', 'paused'],
   ]);
+  expect([...root.querySelectorAll('[data-warn=true]')].map(({ textContent }) => textContent)).toEqual(['50 %', '0']);
+  expect(root.querySelector('.spark[aria-label="Messages waiting, queue.vote_received"] path')?.getAttribute('d')).toContain('L');
 });

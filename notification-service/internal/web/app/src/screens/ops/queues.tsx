@@ -2,28 +2,27 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { must, notificationService, type WorkerPool, type WorkerPools } from '../../api/client';
 import { number, t, tn } from '../../lang/console';
-import { Chart } from '../../ui/chart';
+import { Chart, ChooseScale, Spark } from '../../ui/chart';
 import { Modal } from '../../ui/modal';
+import { usePoll } from '../../ui/poll';
 import { Fault } from '../../ui/problem';
 import { Delayed } from './delayed/delayed';
-import { Figure } from './figure';
 import { ChooseRange, usePoolPast, type Past } from './past';
-import type { Reading } from './readings';
+import { Waiting } from './waiting';
+
+const readPools = () => must(notificationService.GET('/admin/workers'));
 
 /** The queues with their workers, and how the broker's topology differs. */
-export function Queues({ reading: { workers }, refresh }: { reading: Reading; refresh(): void }) {
+export function Queues() {
+  const { value: workers, error, refresh } = usePoll(readPools);
   const past = usePoolPast();
-  if (!workers) return null;
+  if (!workers) return <Waiting error={error} retry={refresh} />;
   return (
     <div class="stack">
       <Findings findings={workers.findings} />
-      <Fault error={past.error} retry={past.refresh} />
+      <Fault error={error ?? past.error} retry={error ? refresh : past.refresh} />
+      <Pools pools={workers.items} past={past.value} onDone={refresh} />
       {past.value && <Charts past={past.value} />}
-      <ul class="pools">
-        {workers.items.map((pool) => (
-          <Pool key={pool.queue} pool={pool} past={past.value} onDone={refresh} />
-        ))}
-      </ul>
       <WaitingQueues queues={workers.waiting} />
       <Delayed />
     </div>
@@ -68,17 +67,106 @@ function Findings({ findings }: { findings: WorkerPools['findings'] }) {
 
 function Charts({ past }: { past: Past }) {
   return (
-    <>
-      <ChooseRange />
-      <div class="charts">
-        <Chart label={t('queues.throughput')} times={past} lines={[{ values: past.of('handled_per_s') }]} unit="/s" />
-        <Chart label={t('queues.waiting')} times={past} lines={[{ values: past.of('depth') }]} />
-      </div>
-    </>
+    <div class="charts">
+      <Chart label={t('queues.throughput')} times={past} lines={[{ values: past.of('handled_per_s') }]} unit="/s" />
+      <Chart label={t('queues.waiting')} times={past} lines={[{ values: past.of('depth') }]} />
+    </div>
   );
 }
 
-function Pool({ pool, past, onDone }: { pool: WorkerPool; past: Past | undefined; onDone(): void }) {
+interface PoolsProps {
+  pools: WorkerPool[];
+  past: Past | undefined;
+  onDone(): void;
+}
+
+/** All queues in one table; each opens below its row. */
+function Pools({ pools, past, onDone }: PoolsProps) {
+  const [opened, setOpened] = useState<string>();
+  return (
+    <section class="stack" aria-label={t('queues')}>
+      <div class="bar">
+        <ChooseRange />
+        <ChooseScale />
+      </div>
+      <table class="pools grid">
+        <thead>
+          <tr>
+            {(['queues.queue', 'queues.waiting', 'queues.throughput', 'queues.errors', 'queues.handler', 'queues.consumers'] as const).map(
+              (name) => (
+                <th key={name} scope="col">
+                  {t(name)}
+                </th>
+              ),
+            )}
+          </tr>
+        </thead>
+        {pools.map((pool) => (
+          <tbody key={pool.queue}>
+            <Pool pool={pool} past={past} open={opened === pool.queue} onOpen={(open) => setOpened(open ? pool.queue : undefined)} />
+            {opened === pool.queue && (
+              <tr class="opened">
+                <td colSpan={6}>
+                  <Details pool={pool} past={past} onDone={onDone} />
+                </td>
+              </tr>
+            )}
+          </tbody>
+        ))}
+      </table>
+    </section>
+  );
+}
+
+interface PoolProps {
+  pool: WorkerPool;
+  past: Past | undefined;
+  open: boolean;
+  onOpen(open: boolean): void;
+}
+
+function Pool({ pool, past, open, onOpen }: PoolProps) {
+  const { queue, copies, depth, rate_per_s, error_rate, paused, consumers, stalled } = pool;
+  const incomplete = copies && copies.online.length < copies.members.length;
+  // Zeros say nothing: a figure stands where there is something to measure.
+  const figure = (value: number, unit = '') => (value > 0 ? `${number(round(value))}${unit}` : '–');
+  const spark = (label: string, name: string) => past && <Spark label={`${label}, ${queue}`} values={past.of(name, queue)} />;
+  const counted = (label: string, name: string) => (pool.elsewhere ? <span class="spark" /> : spark(label, name));
+  return (
+    <tr>
+      <th scope="row">
+        <button type="button" class="link" aria-expanded={open} onClick={() => onOpen(!open)}>
+          {queue}
+        </button>
+        {incomplete && (
+          <span class="warn">
+            {' '}
+            {t('queues.copies-online', { online: number(copies.online.length), members: number(copies.members.length) })}
+          </span>
+        )}
+      </th>
+      <td data-label={t('queues.waiting')}>
+        {spark(t('queues.waiting'), 'depth')} {figure(depth)}
+      </td>
+      <td data-label={t('queues.throughput')}>
+        {counted(t('queues.throughput'), 'handled_per_s')} {figure(rate_per_s, '/s')}
+      </td>
+      <td data-label={t('queues.errors')} data-warn={error_rate > 0}>
+        {figure(error_rate * 100, ' %')}
+      </td>
+      <td data-label={t('queues.handler')}>
+        {counted(t('queues.handler'), 'handler_p99_ms')} {figure(pool.handler_p99_ms, ' ms')}
+      </td>
+      <td data-label={t('queues.consumers')} data-warn={stalled > 0 || (!paused && consumers === 0)}>
+        {paused ? t('queues.is-paused') : number(consumers)}
+        {stalled > 0 && ` · ${t('queues.stalled-are', { count: number(stalled) })}`}
+      </td>
+    </tr>
+  );
+}
+
+/** What is not looked at each time: the workers' sizes, the copies, the handler's times. */
+function Details({ pool, past, onDone }: { pool: WorkerPool; past: Past | undefined; onDone(): void }) {
   const [error, setError] = useState<unknown>();
   const [pausing, setPausing] = useState(false);
   const { copies } = pool;
@@ -88,9 +176,14 @@ function Pool({ pool, past, onDone }: { pool: WorkerPool; past: Past | undefined
       onDone();
     }, setError);
   return (
-    <li class="panel stack">
+    <div class="stack">
+      {copies && (
+        <p class="quiet">
+          {t(copies.leader ? 'queues.copies-led' : 'queues.copies-unled', { leader: copies.leader, members: copies.members.join(', ') })}
+        </p>
+      )}
       <div class="bar spread">
-        <h2>{pool.queue}</h2>
+        <Sizes pool={pool} onChange={change} />
         {pool.paused ? (
           <button type="button" onClick={() => change({ paused: false })}>
             {t('queues.resume')}
@@ -101,25 +194,6 @@ function Pool({ pool, past, onDone }: { pool: WorkerPool; past: Past | undefined
           </button>
         )}
       </div>
-      <dl class="figures">
-        <Figure label={t('queues.waiting')} value={number(pool.depth)} />
-        <Figure label={t('queues.throughput')} value={`${number(round(pool.rate_per_s))}/s`} />
-        <Figure label={t('queues.errors')} value={`${number(round(pool.error_rate * 100))} %`} warn={pool.error_rate > 0} />
-        <Figure label={t('queues.consumers')} value={number(pool.consumers)} warn={!pool.paused && pool.consumers === 0} />
-        <Figure label={t('queues.stalled')} value={number(pool.stalled)} warn={pool.stalled > 0} />
-        {copies && (
-          <Figure
-            label={t('queues.copies')}
-            value={t('queues.copies-online', { online: number(copies.online.length), members: number(copies.members.length) })}
-            warn={copies.online.length < copies.members.length}
-          />
-        )}
-      </dl>
-      {copies && (
-        <p class="quiet">
-          {t(copies.leader ? 'queues.copies-led' : 'queues.copies-unled', { leader: copies.leader, members: copies.members.join(', ') })}
-        </p>
-      )}
       {past && !pool.elsewhere && (
         <Chart
           label={t('queues.handler')}
@@ -131,7 +205,6 @@ function Pool({ pool, past, onDone }: { pool: WorkerPool; past: Past | undefined
           unit=" ms"
         />
       )}
-      <Sizes pool={pool} onChange={change} />
       <Fault error={error} />
       {pausing && (
         <Modal title={t('queues.pause-title', { queue: pool.queue })} onClose={() => setPausing(false)}>
@@ -148,7 +221,7 @@ function Pool({ pool, past, onDone }: { pool: WorkerPool; past: Past | undefined
           </button>
         </Modal>
       )}
-    </li>
+    </div>
   );
 }
 

@@ -2,16 +2,21 @@ import { useState } from 'preact/hooks';
 
 import { must, notificationService, type Replay } from '../../api/client';
 import { number, t, tn } from '../../lang/console';
+import { session } from '../../state/session';
+import { cause, stopReason } from '../../ui/cause';
 import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
+import { href } from '../../ui/router';
 import { Time } from '../../ui/time';
+import { Waiting } from './waiting';
 
 const read = () => must(notificationService.GET('/admin/dlq/replays'));
 
+/** What can be done to a replay; one that has ended is over. */
 const ACTIONS: Record<Replay['state'], ('pause' | 'resume' | 'cancel')[]> = {
   running: ['pause', 'cancel'],
   paused: ['resume', 'cancel'],
-  stopped: ['resume', 'cancel'],
+  stopped: [],
   cancelled: [],
   done: [],
 };
@@ -24,12 +29,17 @@ function actionsOf({ state, pending, in_flight }: Replay) {
 /** The latest replays and their progress. */
 export function Replays() {
   const replays = usePoll(read);
+  if (!replays.value) return <Waiting error={replays.error} retry={replays.refresh} />;
   return (
     <div class="stack">
       <Fault error={replays.error} retry={replays.refresh} />
-      {replays.value?.items.length === 0 && <p class="empty">{t('replays.none')}</p>}
+      {replays.value.items.length === 0 && (
+        <p class="empty">
+          {t('replays.none')} <a href={href('ops/dead-letters')}>{t('replays.none-go')}</a>
+        </p>
+      )}
       <ul class="rows">
-        {replays.value?.items.map((replay) => (
+        {replays.value.items.map((replay) => (
           <Row key={replay.id} replay={replay} onDone={replays.refresh} />
         ))}
       </ul>
@@ -37,8 +47,22 @@ export function Replays() {
   );
 }
 
+/** What was asked for. The document leaves it open. */
+interface Selection {
+  ids?: number[];
+  queue?: string;
+  error_group?: string;
+}
+
+/** What a replay is about: causes and queues, as its selection or its messages say. */
+function aboutOf({ selection, causes = [], queues = [] }: Replay) {
+  const { error_group, queue } = selection as Selection;
+  return { causes: error_group ? [error_group] : causes, queues: queue ? [queue] : queues };
+}
+
 function Row({ replay, onDone }: { replay: Replay; onDone(): void }) {
   const [error, setError] = useState<unknown>();
+  const { causes, queues } = aboutOf(replay);
   const send = (action: 'pause' | 'resume' | 'cancel') =>
     must(notificationService.POST('/admin/dlq/replays/{id}/{action}', { params: { path: { id: replay.id, action } } })).then(
       onDone,
@@ -47,18 +71,30 @@ function Row({ replay, onDone }: { replay: Replay; onDone(): void }) {
   return (
     <li>
       <div>
-        <strong>{tn('replays.of', replay.total)}</strong>
-        <progress max={replay.total || 1} value={replay.resolved + replay.failed} aria-label={t('replays.progress')} />
+        <a href={href('ops/dead-letters', { state: 'all', replay_id: replay.id })}>
+          {causes.length > 0 ? causes.map(cause).join(' · ') : t('replays.no-cause')}
+        </a>
+        <p class="meta">
+          <strong>{tn('replays.of', replay.total)}</strong>
+          {queues.map((queue) => (
+            <span key={queue}>{queue}</span>
+          ))}
+          {replay.actor && <span>{t('audit.by', { actor: replay.actor === session.value?.sub ? t('audit.you') : replay.actor })}</span>}
+          <Time at={replay.created_at} full />
+        </p>
+        <progress max={replay.total || 1} value={replay.resolved} aria-label={t('replays.progress')} />
         <p class="meta">
           <span class="state" data-state={replay.state}>
             {t(`replays.state.${replay.state}`)}
           </span>
           <span>{t('replays.resolved', { count: number(replay.resolved) })}</span>
-          <span>{t('replays.failed', { count: number(replay.failed) })}</span>
-          <span>{t('replays.pending', { count: number(replay.pending + replay.in_flight) })}</span>
-          <Time at={replay.created_at} />
+          <span data-warn={replay.failed > 0}>{t('replays.failed', { count: number(replay.failed) })}</span>
+          {replay.pending + replay.in_flight > 0 && (
+            <span>{t('replays.pending', { count: number(replay.pending + replay.in_flight) })}</span>
+          )}
+          {untouched(replay) > 0 && <span>{t('replays.untouched', { count: number(untouched(replay)) })}</span>}
         </p>
-        {replay.reason && <p class="quiet">{replay.reason}</p>}
+        {replay.reason && <p class="quiet">{stopReason(replay.reason)}</p>}
         <Fault error={error} />
       </div>
       <div class="bar">
@@ -70,4 +106,9 @@ function Row({ replay, onDone }: { replay: Replay; onDone(): void }) {
       </div>
     </li>
   );
+}
+
+/** How many a replay that has ended has not sent: they are open as before. */
+function untouched({ state, total, resolved, failed, pending, in_flight }: Replay): number {
+  return state === 'stopped' || state === 'cancelled' ? Math.max(0, total - resolved - failed - pending - in_flight) : 0;
 }

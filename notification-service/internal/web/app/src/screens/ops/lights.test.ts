@@ -1,0 +1,127 @@
+import { expect, test } from 'vitest';
+
+import type { HealthPart } from '../../api/client';
+import type { Health, Source } from './health';
+import { lightsOf, type LightName, type State } from './lights';
+
+const SINCE = '2026-11-22T21:24:00Z';
+const READ = '2026-11-22T21:30:00Z';
+
+const part = (name: HealthPart['name'], state: HealthPart['state'] = 'good', more: Partial<HealthPart> = {}): HealthPart => ({
+  name,
+  state,
+  names: [],
+  count: 0,
+  since: SINCE,
+  read_at: READ,
+  ...more,
+});
+
+const source = (names: HealthPart['name'][], ...changed: HealthPart[]): Source => ({
+  parts: names.map((name) => changed.find((each) => each.name === name) ?? part(name)),
+  answeredAt: Date.parse(READ),
+});
+const reports = (...changed: HealthPart[]) => source(['database', 'broker', 'relay', 'outbox', 'photos', 'jobs'], ...changed);
+const notifications = (...changed: HealthPart[]) =>
+  source(['database', 'broker', 'consumers', 'dead_letters', 'mail', 'push', 'webhooks', 'jobs'], ...changed);
+const well: Health = { reports: reports(), notifications: notifications() };
+
+/** The lights that are not good, and what each says. */
+const wrong = (health: Health) =>
+  Object.fromEntries(lightsOf(health).flatMap(({ name, state, causes }) => (state === 'good' ? [] : [[name, [state, ...causes]]])));
+
+test('all is well only once everything was read', () => {
+  expect(lightsOf(well)).toHaveLength(13);
+  expect(wrong(well)).toEqual({});
+  const nothing = lightsOf({ reports: {}, notifications: {} });
+  expect([...new Set(nothing.map(({ state }) => state))]).toEqual(['unknown']);
+});
+
+const unknown = (name: HealthPart['name'], cause: string) => part(name, 'unknown', { cause });
+
+test.each<[string, Health, Partial<Record<LightName, [State, ...string[]]>>]>([
+  [
+    'the database of notifications',
+    {
+      reports: reports(),
+      notifications: notifications(
+        part('database', 'bad', { cause: 'refused' }),
+        part('consumers', 'bad', { cause: 'database' }),
+        unknown('dead_letters', 'database'),
+        unknown('jobs', 'database'),
+      ),
+    },
+    {
+      'notifications-database': ['bad', 'PostgreSQL of notifications refuses connections.'],
+      consumers: ['bad', 'They handle nothing: PostgreSQL of notifications does not answer.'],
+      dead: ['unknown', 'PostgreSQL of notifications does not answer, so this cannot be read.'],
+      jobs: ['unknown', 'PostgreSQL of notifications does not answer, so this cannot be read.'],
+    },
+  ],
+  [
+    'the broker',
+    {
+      reports: reports(
+        part('broker', 'bad', { cause: 'timeout' }),
+        part('relay', 'bad', { cause: 'disconnected' }),
+        unknown('photos', 'broker'),
+      ),
+      notifications: notifications(part('broker', 'bad', { cause: 'refused' }), unknown('consumers', 'broker')),
+    },
+    {
+      broker: ['bad', 'RabbitMQ does not answer in time.', 'RabbitMQ refuses connections.'],
+      relay: ['bad', 'It has no connection to the broker.'],
+      photos: ['unknown', 'RabbitMQ does not answer, so this cannot be read.'],
+      consumers: ['unknown', 'RabbitMQ does not answer, so this cannot be read.'],
+    },
+  ],
+  [
+    'photo-worker',
+    { reports: reports(part('photos', 'bad', { cause: 'stopped', names: ['photo-worker'] })), notifications: notifications() },
+    { photos: ['bad', 'photo-worker does not run.'] },
+  ],
+  [
+    'a job of each service',
+    {
+      reports: reports(part('jobs', 'bad', { cause: 'failed', names: ['retention'] })),
+      notifications: notifications(part('jobs', 'warning', { cause: 'paused', names: ['digests_odd'] })),
+    },
+    { jobs: ['bad', 'Failed: retention', 'Paused: digests_odd'] },
+  ],
+  [
+    'report-service behind the gateway',
+    { reports: { ...reports(), missing: { since: Date.parse(SINCE), how: 'gateway' } }, notifications: notifications() },
+    {
+      gateway: ['bad', 'It reaches no replica of report-service.'],
+      'reports-database': ['unknown', 'report-service does not answer.'],
+      relay: ['unknown', 'report-service does not answer.'],
+      outbox: ['unknown', 'report-service does not answer.'],
+      photos: ['unknown', 'report-service does not answer.'],
+      jobs: ['unknown', 'report-service does not answer.'],
+    },
+  ],
+])('without %s no other light lies', (_, health, want) => expect(wrong(health)).toEqual(want));
+
+test('where nothing answers, the gateway or the line is at fault', () => {
+  const missing = { since: Date.parse(SINCE), how: 'network' as const };
+  const lights = lightsOf({ reports: { ...reports(), missing }, notifications: { ...notifications(), missing } });
+  expect(lights.filter(({ state }) => state === 'good')).toEqual([]);
+  expect(lights[0]).toMatchObject({
+    name: 'gateway',
+    causes: ['No answer comes: the gateway is stopped, or this device is offline.'],
+    since: new Date(SINCE),
+    readAt: new Date(READ),
+  });
+});
+
+test('what the city does not have has no light', () => {
+  const health = { reports: reports(part('photos', 'off')), notifications: notifications(part('mail', 'off')) };
+  const names = lightsOf(health).map(({ name }) => name);
+  expect(names).not.toContain('photos');
+  expect(names).not.toContain('mail');
+});
+
+test('a cause that this page does not know is repeated', () => {
+  const health = { reports: reports(part('relay', 'bad', { cause: 'sideways', names: ['left'] })), notifications: notifications() };
+  expect(wrong(health)).toEqual({ relay: ['bad', 'report-service says: sideways left'] });
+});

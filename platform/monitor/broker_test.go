@@ -1,0 +1,71 @@
+package monitor_test
+
+import (
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/cityconnect/cityconnect/platform/eventually"
+	"github.com/cityconnect/cityconnect/platform/monitor"
+	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+)
+
+// The broker is read with the consumers of its queues, of which one is missing; and
+// a broker that nobody can sign in to, or that is not there, has none.
+func TestBroker(t *testing.T) {
+	t.Parallel()
+	url := rabbittest.Vhost(t)
+	conn, err := amqp.Dial(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ch.QueueDeclare("queue.work", true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	b := monitor.NewBroker(rabbit.Config{URL: url, Name: "monitor"}, "queue.missing", "queue.work")
+	t.Cleanup(b.Close)
+	consumers := func(want int) func() bool {
+		return func() bool {
+			if r := b.Read(t.Context()); r.State != monitor.Good {
+				t.Fatalf("the broker is %+v", r)
+			}
+			n, err := b.Consumers("queue.work")
+			return err == nil && n == want
+		}
+	}
+	eventually.True(t, "nobody consumes", consumers(0))
+	if _, err := ch.Consume("queue.work", "", true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "somebody consumes", consumers(1))
+	if n, err := b.Consumers("queue.missing"); n != 0 || err != nil {
+		t.Errorf("a missing queue has %d consumers (error %v), want none", n, err)
+	}
+	if _, err := ch.QueueDeclare("queue.missing", true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ch.Consume("queue.missing", "", true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "a queue that was missing is seen", func() bool {
+		_ = b.Read(t.Context())
+		n, err := b.Consumers("queue.missing")
+		return err == nil && n == 1
+	})
+	_ = ch.Close()
+	eventually.True(t, "nobody consumes any longer", consumers(0))
+
+	away := monitor.NewBroker(rabbit.Config{URL: "amqp://127.0.0.1:1/"}, "queue.work")
+	if r := away.Read(t.Context()); r.State != monitor.Bad || r.Cause != monitor.Refused {
+		t.Errorf("where no broker is it is %+v, want refused", r)
+	}
+	if _, err := away.Consumers("queue.work"); err == nil {
+		t.Error("consumers of a broker that does not answer are known")
+	}
+}

@@ -48,6 +48,26 @@ func (s *Reports) Get(ctx context.Context, id uuid.UUID, reader report.User) (re
 	return v, nil
 }
 
+// Outlook returns what the reporter of a report learns about the work on it. For
+// everybody else there is none.
+func (s *Reports) Outlook(ctx context.Context, id uuid.UUID, reporter string) (report.Outlook, error) {
+	var o report.Outlook
+	err := s.db.pool.QueryRow(ctx, `
+		select coalesce(d.name, ''), case when r.status in ('pending', 'in_progress') then r.due_at end
+		from reports r
+		join reporters p on p.report_id = r.id and p.reporter_id = $2
+		join categories c on c.id = r.category_id
+		left join departments d on d.id = coalesce(r.department_id, c.department_id)
+		where r.id = $1`, id, reporter).Scan(&o.Department, &o.DueAt)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return o, report.ErrNotFound
+	}
+	if err != nil {
+		return o, fmt.Errorf("select outlook: %w", err)
+	}
+	return o, nil
+}
+
 func scanView(row pgx.Row) (report.View, error) {
 	var v report.View
 	var lat, lon *float64

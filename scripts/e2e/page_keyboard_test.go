@@ -35,6 +35,8 @@ func TestPageByKeyboard(t *testing.T) {
 	ana.tabTo("input[name=privacy]", "")
 	ana.do(browser.Press(kb.ArrowDown), browser.See(".who-sees", "never your name"))
 	ana.tabTo("button", "Send report")
+	ana.do(browser.Enter(), browser.Until(`document.activeElement.tagName === 'H1' && document.activeElement.textContent === 'Your report is filed'`))
+	ana.tabTo("a.button", "See my report")
 	ana.do(browser.Enter(), browser.See("h1", "Hole in the road"))
 
 	ben := enter(nil).open("")

@@ -112,6 +112,7 @@ func TestPagePhotos(t *testing.T) {
 		next,
 		browser.Click("label.option", "Anonymous"),
 		browser.Click("button", "Send report"),
+		filed,
 		browser.See("h1", "Dark crossing"),
 		browser.Until(`document.querySelectorAll('.thumbnails [role=status]').length === 2`), // both are being looked at
 	)

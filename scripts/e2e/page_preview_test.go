@@ -34,7 +34,7 @@ func TestPagePreviewAndReference(t *testing.T) {
 		for _, want := range []string{
 			"<title>Dark crossing &#34;&lt;b&gt;&#34; &amp; &#39;corner&#39; · CityConnect</title>",
 			`property="og:title" content="Dark crossing &#34;&lt;b&gt;&#34; &amp; &#39;corner&#39;"`,
-			`property="og:description" content="Street lights and signals · Jl. Asia Afrika 8`,
+			`property="og:description" content="Received · Street lights and signals · Jl. Asia Afrika 8`,
 		} {
 			if !strings.Contains(html, want) {
 				t.Errorf("%s is not in the page:\n%s", want, html)
@@ -46,6 +46,10 @@ func TestPagePreviewAndReference(t *testing.T) {
 	}
 	if html := htmlAt(t, gateway.URL+"/reports/"+uuid.NewString(), ""); strings.Count(html, "<title>") != 1 || !strings.Contains(html, "<title>CityConnect</title>") {
 		t.Errorf("the page of no report:\n%s", html)
+	}
+
+	if html := htmlAt(t, gateway.URL+"/reports/"+report.ID.String()+"?lang=id", ""); !strings.Contains(html, `content="Diterima · Lampu jalan dan lampu lalu lintas · `) {
+		t.Errorf("the page of a link in Indonesian:\n%s", html)
 	}
 
 	page := c.reader(nil).open("reports/"+report.ID.String(), browser.Width(360, 740))

@@ -311,7 +311,8 @@ func TestPageIdentityComesLast(t *testing.T) {
 	if err := c.reportDB.QueryRow(t.Context(), `select count(*) from reports where title = 'Paint on the bridge'`).Scan(&filed); err != nil || filed != 0 {
 		t.Errorf("filed %d times before she sent it (error: %v)", filed, err)
 	}
-	second.do(browser.Click("button.primary", "Send report"), browser.See("h1", "Paint on the bridge"), browser.See(".meta", "anonymously"))
+	second.do(browser.Click("button.primary", "Send report"), browser.See("h1", "Your report is filed"), browser.Click("a.button", "See my report"),
+		browser.See("h1", "Paint on the bridge"), browser.See(".meta", "anonymously"))
 }
 
 // The list of one idle page costs little while a hundred reports come in.

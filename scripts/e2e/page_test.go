@@ -107,6 +107,9 @@ func answered(button string) browser.Action {
 		Then(browser.Until(`!document.querySelector('dialog[open]') && document.activeElement.tagName === 'H2'`))
 }
 
+// filed goes on from the page that follows a report to the report.
+var filed = browser.See("h1", "Your report is filed").Then(browser.Click("a.button", "See my report"))
+
 // unread waits until the bell counts as many.
 func unread(count string) browser.Action {
 	return browser.Until(`document.querySelector('.bell .count')?.textContent === '` + count + `'`)

@@ -95,7 +95,7 @@ func (s *server) answerContact(w http.ResponseWriter, c email.Contact) error {
 		return err
 	}
 	return service.Encode(w, http.StatusOK, Contact{
-		Address: address, Language: MailLanguage(c.Language), Zone: c.Zone, State: ContactState(c.State),
+		Address: address, Language: MailLanguage(c.Language), Zone: c.Zone, State: ContactState(c.State), Email: mailKinds(c.Kinds),
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +111,37 @@ func TestContact(t *testing.T) {
 	s.do(call{method: "DELETE", path: "/me/contact", token: ann}, 204, nil)
 	s.do(call{method: "GET", path: "/me/contact", token: ann}, 404, nil)
 	s.do(call{method: "GET", path: "/me/preferences", token: ann}, 200, &preferences)
+}
+
+// The first code that proves an address switches mails about new statuses on. What a
+// reader has chosen stays, whatever is proven afterwards.
+func TestProvenAddressGetsMails(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	ann, bob := s.token("ann", auth.Resident), s.token("bob", auth.Resident)
+	prove := func(token, address string) []string {
+		t.Helper()
+		var contact struct{ Email []string }
+		s.do(call{method: "PUT", path: "/me/contact", token: token, body: strings.Replace(annsContact, "Ann@", address, 1)}, 200, nil)
+		s.do(call{method: "POST", path: "/me/contact/code", token: token}, 202, nil)
+		code := s.code()
+		s.do(call{method: "POST", path: "/me/contact/verify", token: token, body: `{"code":"` + code + `"}`}, 200, &contact)
+		s.exec(`update contact_codes set sent_at = sent_at - interval '2 minutes'`)
+		s.exec(`update deliveries set state = 'cancelled', done_at = now()`)
+		return contact.Email
+	}
+	if got := prove(ann, "ann@"); !slices.Equal(got, email.DefaultKinds) {
+		t.Errorf("the first proven address gets %q, want %q", got, email.DefaultKinds)
+	}
+	s.do(call{method: "PUT", path: "/me/preferences", token: ann, body: `{"email":[]}`}, 200, nil)
+	if got := prove(ann, "ann.b@"); len(got) != 0 {
+		t.Errorf("after mails were switched off another address gets %q, want nothing", got)
+	}
+	s.do(call{method: "PUT", path: "/me/contact", token: bob, body: strings.Replace(annsContact, "Ann@", "bob@", 1)}, 200, nil)
+	s.do(call{method: "PUT", path: "/me/preferences", token: bob, body: `{"email":["report.vote.received"]}`}, 200, nil)
+	if got := prove(bob, "bob@"); !slices.Equal(got, []string{"report.vote.received"}) {
+		t.Errorf("who chose before the code gets %q, want what was chosen", got)
+	}
 }
 
 // other returns another code.

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/geocoder"
@@ -48,21 +46,11 @@ func (s *server) placeOperations() openapi.Operations {
 // of the geocoder are for all of the city.
 func (s *server) perAddress(h service.HandlerFunc) service.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if !s.placeTurns.Allow(addressOf(r)) {
+		if !s.placeTurns.Allow(service.ClientAddress(r)) {
 			return geocoderBusy.New("your address asks too often")
 		}
 		return h(w, r)
 	}
-}
-
-// addressOf returns the address of the client, which the gateway writes down; without
-// a gateway that of the connection.
-func addressOf(r *http.Request) string {
-	if forwarded, _, _ := strings.Cut(r.Header.Get("X-Forwarded-For"), ","); forwarded != "" {
-		return strings.TrimSpace(forwarded)
-	}
-	host, _, _ := net.SplitHostPort(r.RemoteAddr)
-	return host
 }
 
 // findPlaces handles GET /map/places.

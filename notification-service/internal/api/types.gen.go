@@ -279,7 +279,12 @@ type AuditPage struct {
 
 // Contact Where one is written to.
 type Contact struct {
-	Address  string       `json:"address"`
+	Address string `json:"address"`
+
+	// Email The types of notifications that one is mailed at once, as in `Preferences`.
+	// The first code that is typed makes it `report.status.updated`, unless one
+	// has chosen before.
+	Email    []MailKind   `json:"email"`
 	Language MailLanguage `json:"language"`
 
 	// State Nothing but codes is sent unless it is `active`: it is `unverified`

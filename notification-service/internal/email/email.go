@@ -67,6 +67,10 @@ const OverdueLevel = 3
 // once.
 var Kinds = []string{string(event.StatusUpdatedKey), string(event.VoteReceivedKey)}
 
+// DefaultKinds are the kinds that a reader is mailed once an address is proven, until
+// the reader chooses. Votes may be many.
+var DefaultKinds = []string{string(event.StatusUpdatedKey)}
+
 // Times that no operator needs to change.
 const (
 	// Lifetime is for how long a mail about a notification is tried: later it would

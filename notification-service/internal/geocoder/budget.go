@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"golang.org/x/time/rate"
+
+	"github.com/cityconnect/cityconnect/platform/service"
 )
 
 const (
@@ -28,15 +30,7 @@ type Budget struct {
 func (b *Budget) Allow(address string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var network netip.Prefix
-	if ip, err := netip.ParseAddr(address); err == nil {
-		ip = ip.Unmap().WithZone("")
-		bits := ip.BitLen()
-		if ip.Is6() {
-			bits = 64
-		}
-		network = netip.PrefixFrom(ip, bits).Masked()
-	}
+	network := service.Network(address)
 	if b.current == nil || len(b.current) >= maxClients {
 		b.current, b.previous = make(map[netip.Prefix]*rate.Limiter), b.current
 	}

@@ -79,9 +79,6 @@ func (s *Contacts) Set(ctx context.Context, reader notification.Reader, c email.
 		if before.Quiet != nil {
 			from, to = &before.Quiet.From, &before.Quiet.To
 		}
-		if before.Kinds == nil {
-			before.Kinds = []string{}
-		}
 		kept, err = oneContact(tx.Query(ctx, `
 			insert into contacts as c (id, stream_id, address, address_mac, lane, language, zone, kinds, quiet_from, quiet_to)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
@@ -209,8 +206,8 @@ func (s *Contacts) SendCode(ctx context.Context, reader notification.Reader, con
 }
 
 // VerifyCode makes reader's contact active if one of the hashes is that of the
-// code which was sent last. Otherwise it returns email.ErrCode, and the code has
-// one try less.
+// code which was sent last. Readers who have not chosen yet what is mailed to them get
+// email.DefaultKinds. Otherwise it returns email.ErrCode, and the code has one try less.
 func (s *Contacts) VerifyCode(ctx context.Context, reader notification.Reader, contact uuid.UUID, hashes [][]byte) (email.Contact, error) {
 	right := false
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -226,11 +223,14 @@ func (s *Contacts) VerifyCode(ctx context.Context, reader notification.Reader, c
 			return fmt.Errorf("read code: %w", err)
 		}
 		right = slices.ContainsFunc(hashes, func(hash []byte) bool { return hmac.Equal(hash, mac) })
-		change := `update contacts set code_tries = code_tries + 1 where id = $1`
 		if right {
-			change = `update contacts set state = 'active', state_since = now(), code_mac = null, code_until = null where id = $1`
+			_, err = tx.Exec(ctx, `
+				update contacts set state = 'active', state_since = now(), code_mac = null, code_until = null, kinds = coalesce(kinds, $2)
+				where id = $1`, contact, email.DefaultKinds)
+		} else {
+			_, err = tx.Exec(ctx, `update contacts set code_tries = code_tries + 1 where id = $1`, contact)
 		}
-		if _, err := tx.Exec(ctx, change, contact); err != nil {
+		if err != nil {
 			return fmt.Errorf("note try of a code: %w", err)
 		}
 		if right { // it takes mails again, and earlier refusals no longer count
@@ -270,7 +270,7 @@ const unsubscriptionSQL = `
 select u.kind, c.language, c.id, c.stream_id, case u.kind
   when 'digest' then not exists (select from digests d where d.stream_id = c.stream_id)
   when 'anonymous' then not exists (select from mail_consents m where m.stream_id = c.stream_id)
-  else not u.kind = any(c.kinds) end
+  else not u.kind = any(coalesce(c.kinds, '{}')) end
 from unsubscribe_tokens u join contacts c on c.id = u.contact_id where u.hash = $1`
 
 // Unsubscription returns what the token of that hash ends, or email.ErrToken. It

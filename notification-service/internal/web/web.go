@@ -59,7 +59,7 @@ const renewPath = "/renew.html"
 // screens has the first part of each screen's address; ui/router.tsx has the
 // same. Reports share theirs with the API: the gateway sends clients that ask for
 // HTML here.
-var screens = []string{"reports", "mine", "settings", "new", "queue", "ops", "sign-in"}
+var screens = []string{"reports", "mine", "settings", "new", "filed", "queue", "ops", "sign-in"}
 
 // ServeHTTP answers with an asset, compressed where the browser likes it.
 func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/service"
 )
 
 // A Language is one that mails and pushes are written in.
@@ -31,20 +32,9 @@ const (
 var Languages = []Language{English, Indonesian}
 
 // Preferred returns the first of the languages that a header Accept-Language prefers,
-// in the order in which browsers write them; English without one. Old systems call
-// Indonesian by its former code, "in".
+// in the order in which browsers write them; English without one.
 func Preferred(header string) Language {
-	for tag := range strings.SplitSeq(header, ",") {
-		tag, _, _ = strings.Cut(tag, ";")
-		code, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(tag)), "-")
-		switch code {
-		case "in", string(Indonesian):
-			return Indonesian
-		case string(English):
-			return English
-		}
-	}
-	return English
+	return Language(service.PreferredLanguage(header, string(English), string(Indonesian)))
 }
 
 //go:embed words

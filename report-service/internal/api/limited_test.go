@@ -46,6 +46,25 @@ func TestLimitsOfAUser(t *testing.T) {
 	s.file(bob, "public") // which is counted apart
 }
 
+// Clients without an account report abuse so often from an address, whatever others do.
+func TestLimitOfAnAddress(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	ann := token(t, "ann", auth.Resident)
+	abuse := func(address, token string) call {
+		return call{method: "POST", path: "/reports/" + s.file(ann, "public").ID.String() + "/abuse", token: token, body: `{"reason":"spam"}`,
+			headers: map[string]string{"X-Forwarded-For": address}}
+	}
+	one := abuse("2001:db8::5", "")
+	for range 20 {
+		s.wantStatus(http.StatusNoContent, one)
+	}
+	s.wantLimited(one, 3*time.Minute)
+	s.wantLimited(abuse("2001:db8::6", ""), 3*time.Minute) // of the same network
+	s.wantStatus(http.StatusNoContent, abuse("2001:db8:0:1::5", ""))
+	s.wantStatus(http.StatusNoContent, abuse("2001:db8::5", token(t, "bob", auth.Resident)))
+}
+
 func (s *testServer) wantStatus(want int, c call) {
 	s.t.Helper()
 	if a := s.do(c); a.StatusCode != want {

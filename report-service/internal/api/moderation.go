@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -25,17 +26,23 @@ type ModerationStore interface {
 }
 
 type moderationHandlers struct {
-	moderation  ModerationStore
-	workbench   workbenchHandlers  // answers with the details that officials see
-	complaining *ratelimit.Limiter // by user
+	moderation            ModerationStore
+	workbench             workbenchHandlers  // answers with the details that officials see
+	complaining           *ratelimit.Limiter // by user
+	complainingNamelessly *ratelimit.Limiter // by address
 }
+
+// abusePerAddress is how often clients without an account may report abuse: more than
+// one person does, and few enough for officials to read. Many people may share an
+// address (a school, a mobile carrier); those who are refused can sign in.
+var abusePerAddress = ratelimit.Limit{Turns: 20, Period: time.Hour}
 
 func (h moderationHandlers) operations() operations {
 	return operations{
 		"hideReport":   {Handler: h.hideReport, Timeout: changeTimeout},
 		"unhideReport": {Handler: h.unhideReport, Timeout: changeTimeout},
 		"redactReport": {Handler: h.redactReport, Timeout: changeTimeout},
-		"reportAbuse":  {Handler: limited(h.complaining, h.reportAbuse), Timeout: service.DefaultTimeout},
+		"reportAbuse":  {Handler: limitedForAll(h.complaining, h.complainingNamelessly, h.reportAbuse), Timeout: service.DefaultTimeout},
 		"dismissAbuse": {Handler: h.dismissAbuse, Timeout: service.DefaultTimeout},
 		"listAbuse":    {Handler: h.listAbuse, Timeout: service.DefaultTimeout},
 	}

@@ -226,8 +226,9 @@ func TestRedactedWordsAreGone(t *testing.T) {
 	}
 }
 
-// A resident can complain about each report once. Officials see the complaint
-// but not its author, and nobody else sees anything.
+// A user can complain about each report once, and somebody without an account once in
+// the same words. Officials see the complaint but not its author, and nobody else sees
+// anything.
 func TestAbuse(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -244,7 +245,6 @@ func TestAbuse(t *testing.T) {
 		list, _ := ok[api.AbuseList](s, call{method: "GET", path: "/reports/queue/abuse", token: olga}, http.StatusOK)
 		return list
 	}
-	complain("", id, `{"reason":"spam"}`, http.StatusUnauthorized)
 	complain(ben, id, `{"reason":"dislike"}`, http.StatusBadRequest)
 	complain(ben, uuid.New(), `{"reason":"spam"}`, http.StatusNotFound)
 	complain(ben, id, `{"reason":"personal_data","text":"It names my sister"}`, http.StatusNoContent)
@@ -252,10 +252,16 @@ func TestAbuse(t *testing.T) {
 	complain(ben, other, `{"reason":"offensive"}`, http.StatusNoContent)
 	complain(token(t, "cleo", auth.Resident), id, `{"reason":"spam"}`, http.StatusNoContent)
 
+	complain(token(t, "pavel", auth.Operator), id, `{"reason":"other"}`, http.StatusNoContent)
+	complain("", uuid.New(), `{"reason":"spam"}`, http.StatusNotFound)
+	for _, body := range []string{`{"reason":"spam"}`, `{"reason":"spam"}`, `{"reason":"personal_data","text":"It names me"}`} {
+		complain("", id, body, http.StatusNoContent)
+	}
+
 	got := list()
-	if len(got.Reports) != 2 || got.Reports[0].Report.ID != id || got.Reports[0].Report.AbuseReports != 2 || len(got.Reports[0].Entries) != 2 ||
+	if len(got.Reports) != 2 || got.Reports[0].Report.ID != id || got.Reports[0].Report.AbuseReports != 5 || len(got.Reports[0].Entries) != 5 ||
 		got.Reports[0].Entries[0].Text != "It names my sister" {
-		t.Fatalf("officials see %+v; want both reports, that of two residents first", got)
+		t.Fatalf("officials see %+v; want both reports, that of two residents, an operator and two without an account first", got)
 	}
 	tracked := &tracker{s: s, secrets: []string{"ben-id-5e1f"}}
 	tracked.lookIntoTables("") // a vote names its voter; there is none

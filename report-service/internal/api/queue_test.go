@@ -91,6 +91,24 @@ func TestQueue(t *testing.T) {
 			t.Errorf("queue/counts?%s: total %d, want %d", filters, counts.Total, len(want))
 		}
 	}
+	for order, want := range map[string][]string{
+		"changed": {"a hole", "a dog", "another lamp", "a lamp"},
+		"score":   {"a dog", "another lamp", "a hole", "a lamp"},
+	} { // everybody has these, page by page
+		var got []string
+		for path := "/reports?limit=3&order=" + order; path != ""; {
+			page, _ := ok[api.ReportPage](s, call{method: "GET", path: path}, http.StatusOK)
+			for _, r := range page.Reports {
+				got = append(got, r.Title)
+			}
+			if path = ""; page.NextCursor != "" {
+				path = "/reports?limit=3&order=" + order + "&cursor=" + page.NextCursor
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("reports?order=%s: %q, want %q", order, got, want)
+		}
+	}
 	counts, _ := ok[api.QueueCounts](s, call{method: "GET", path: "/reports/queue/counts?status=pending&assignee=none", token: olga}, http.StatusOK)
 	if want := []api.StatusCount{{Status: "in_progress", Count: 1}, {Status: "pending", Count: 1}}; !slices.Equal(counts.Statuses, want) {
 		t.Errorf("statuses of what nobody has: %v, want %v", counts.Statuses, want)

@@ -25,6 +25,7 @@ type ReportStore interface {
 	Create(ctx context.Context, f *report.Filing, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
 	Get(ctx context.Context, id uuid.UUID, reader report.User) (report.View, error)
 	History(ctx context.Context, id uuid.UUID, reader report.User) ([]report.Change, error)
+	Outlook(ctx context.Context, id uuid.UUID, reporter string) (report.Outlook, error)
 	List(ctx context.Context, f report.Filter, after *report.Cursor, limit int, reader string) (report.Page, error)
 	Map(ctx context.Context, f report.Filter, grid report.Grid, maxPoints int) (report.Map, error)
 	Hidden(ctx context.Context) (string, error)
@@ -49,6 +50,7 @@ func (h reportHandlers) operations() operations {
 		"listMapPoints":    {Handler: h.listMapPoints, Timeout: service.DefaultTimeout},
 		"getReport":        {Handler: h.getReport, Timeout: service.DefaultTimeout},
 		"getReportHistory": {Handler: h.getHistory, Timeout: service.DefaultTimeout},
+		"getOutlook":       {Handler: h.getOutlook, Timeout: service.DefaultTimeout},
 		"previewReport":    {Handler: h.previewReport, Timeout: service.DefaultTimeout},
 		"changeStatus":     {Handler: h.changeStatus, Timeout: changeTimeout},
 		"vote":             {Handler: limited(h.voting, h.vote), Timeout: changeTimeout},
@@ -148,6 +150,15 @@ func (h reportHandlers) getReport(w http.ResponseWriter, r *http.Request) error 
 	}
 	w.Header().Set("ETag", report.ETag(view.Version))
 	return service.Encode(w, http.StatusOK, reportOf(view))
+}
+
+// getOutlook handles GET /reports/{id}/outlook.
+func (h reportHandlers) getOutlook(w http.ResponseWriter, r *http.Request) error {
+	outlook, err := h.reports.Outlook(r.Context(), pathID(r), caller(r).ID)
+	if err != nil {
+		return err
+	}
+	return service.Encode(w, http.StatusOK, Outlook{DepartmentName: outlook.Department, DueAt: orZero(outlook.DueAt)})
 }
 
 // changeStatus handles PATCH /reports/{id}/status.

@@ -96,9 +96,26 @@ func TestCalendarAndWaiting(t *testing.T) {
 	if work.Report.DueAt.IsZero() || work.Report.Waiting {
 		t.Errorf("officials see %+v, want a time until when it is to be finished", work.Report)
 	}
+	outlook := call{method: "GET", path: "/reports/" + id + "/outlook", token: ann}
+	if got, _ := ok[api.Outlook](s, outlook, http.StatusOK); !got.DueAt.Equal(work.Report.DueAt) || got.DepartmentName != "" {
+		t.Errorf("the reporter sees %+v, want what officials see: %+v", got, work.Report)
+	}
+	for reader, want := range map[string]int{"": http.StatusUnauthorized, token(t, "ben", auth.Resident): http.StatusNotFound, olga: http.StatusNotFound} {
+		outlook.token = reader
+		s.wantStatus(want, outlook)
+	}
+	outlook.token = ann
 	work, _ = ok[api.Work](s, call{method: "PUT", path: "/reports/" + id + "/waiting", token: olga, body: `{"reason":"needs a photo"}`}, http.StatusOK)
 	if !work.Report.DueAt.IsZero() || !work.Report.Waiting || len(work.Acts) != 1 || work.Acts[0].Text != "needs a photo" {
 		t.Errorf("officials see %+v, want that it waits, and why", work)
+	}
+	if _, err := s.pool.Exec(t.Context(), `
+		with d as (insert into departments (id, name) values (7, 'Lights') returning id)
+		update categories set department_id = d.id from d where categories.id = 2`); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := ok[api.Outlook](s, outlook, http.StatusOK); !got.DueAt.IsZero() || got.DepartmentName != "Lights" {
+		t.Errorf("the reporter sees %+v, want the department, and no end while the city waits", got)
 	}
 	work, _ = ok[api.Work](s, call{method: "DELETE", path: "/reports/" + id + "/waiting", token: olga}, http.StatusOK)
 	if work.Report.DueAt.IsZero() || work.Report.Waiting || len(work.Acts) != 2 {

@@ -114,7 +114,7 @@ func New(cfg Config) (http.Handler, error) {
 			commentHandlers{cfg.Comments, ratelimit.New(cfg.CommentsPerUser)}.operations(),
 			photoHandlers{cfg.Photos, cfg.Files, rate.NewLimiter(uploadRate, uploadBurst),
 				ratelimit.New(ratelimit.Limit{Turns: uploadsPerHour, Period: time.Hour}), cfg.Log}.operations(),
-			moderationHandlers{cfg.Moderation, workbench, ratelimit.New(cfg.ReportsPerUser)}.operations(),
+			moderationHandlers{cfg.Moderation, workbench, ratelimit.New(cfg.ReportsPerUser), ratelimit.New(abusePerAddress)}.operations(),
 			workbench.operations(),
 			deadlineHandlers{cfg.Deadlines, cfg.Reports, workbench}.operations(),
 			outboxHandlers{cfg.Outbox, cfg.Relay, cfg.History}.operations(),
@@ -132,18 +132,35 @@ func New(cfg Config) (http.Handler, error) {
 // it could be asked for without end.
 func limited(l *ratelimit.Limiter, h service.HandlerFunc) service.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		user := caller(r).ID
-		if wait := l.Take(user); wait > 0 {
-			problem := service.TooManyRequests
-			problem.RetryAfter = wait
-			return problem.New("too many requests of this user")
-		}
-		err := h(w, r)
-		if isOurs(err) {
-			l.GiveBack(user)
-		}
-		return err
+		return withTurn(l, caller(r).ID, "too many requests of this user", h, w, r)
 	}
+}
+
+// limitedForAll is limited for users, and for clients without an account by their
+// address, which is kept in memory alone.
+func limitedForAll(byUser, byAddress *ratelimit.Limiter, h service.HandlerFunc) service.HandlerFunc {
+	signedIn := limited(byUser, h)
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if caller(r).ID != "" {
+			return signedIn(w, r)
+		}
+		network := service.Network(service.ClientAddress(r)).String()
+		return withTurn(byAddress, network, "too many requests of this address", h, w, r)
+	}
+}
+
+// withTurn handles a request if l has a turn of key.
+func withTurn(l *ratelimit.Limiter, key, refusal string, h service.HandlerFunc, w http.ResponseWriter, r *http.Request) error {
+	if wait := l.Take(key); wait > 0 {
+		problem := service.TooManyRequests
+		problem.RetryAfter = wait
+		return problem.New(refusal)
+	}
+	err := h(w, r)
+	if isOurs(err) {
+		l.GiveBack(key)
+	}
+	return err
 }
 
 // isOurs reports whether a request failed by our fault.

@@ -153,8 +153,10 @@ const (
 
 // Defines values for Order.
 const (
-	Newest Order = "newest"
-	Oldest Order = "oldest"
+	Changed Order = "changed"
+	Newest  Order = "newest"
+	Oldest  Order = "oldest"
+	Score   Order = "score"
 )
 
 // Abuse Why a report should not be shown.
@@ -725,6 +727,15 @@ type OutboxStats struct {
 // OutboxStatus The state of an outbox message.
 type OutboxStatus string
 
+// Outlook What a reporter learns about the work on the report.
+type Outlook struct {
+	// DepartmentName The department in charge; absent for none.
+	DepartmentName string `json:"department_name,omitempty,omitzero"`
+
+	// DueAt By when the city intends to finish its work; absent if the category has no target, while the city waits for the resident, and once the work has ended.
+	DueAt time.Time `json:"due_at,omitempty,omitzero"`
+}
+
 // Person Someone of the city who works on reports.
 type Person struct {
 	// ID The `sub` of the official's tokens.
@@ -1102,7 +1113,7 @@ type Target struct {
 
 // Task A report as officials work on it.
 type Task struct {
-	// AbuseReports How many residents have reported it as abuse since officials looked at it.
+	// AbuseReports How often it was reported as abuse since officials looked at it.
 	AbuseReports int64  `json:"abuse_reports"`
 	Address      string `json:"address"`
 

@@ -171,10 +171,16 @@ func complainants(keys [][]byte, reportID uuid.UUID, userID string) [][]byte {
 	return hashes
 }
 
-// Complain records a resident's complaint about a report. Each resident has one
-// complaint per report: further ones change nothing.
+// Complain records a complaint about a report. Each user has one complaint per report:
+// further ones change nothing. Complaints of clients without an account, whose userID is
+// empty, count as one if reason and text are the same. Nothing else about such a client
+// is kept.
 func (s *Moderation) Complain(ctx context.Context, id uuid.UUID, c report.Complaint, userID string) error {
-	hashes := complainants(s.abuseKeys, id, userID)
+	who := userID
+	if who == "" {
+		who = "\x00" + string(c.Reason) + "\x00" + c.Text // no user's id has a NUL
+	}
+	hashes := complainants(s.abuseKeys, id, who)
 	var found bool
 	err := s.db.pool.QueryRow(ctx, `
 		with report as (

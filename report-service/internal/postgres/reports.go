@@ -16,17 +16,20 @@ import (
 // viewSQL selects reports as the reader $1 may see them; the reader is empty
 // for someone who is not signed in. The id of a reporter, and the name of an
 // anonymous one, do not leave the database. An erased reporter has no row.
-const viewSQL = `
+const (
+	viewSQL        = viewColumnsSQL + ` from reports r` + viewJoinsSQL
+	viewColumnsSQL = `
 	select r.id, r.title, r.description, r.category_id, c.name, r.latitude, r.longitude, r.address,
 		r.privacy_level, r.status, r.score, r.version, r.created_at, r.updated_at,
 		case when r.privacy_level = 'public' then coalesce(p.reporter_name, '') else '' end,
 		coalesce(p.reporter_id = $1, false), coalesce(v.value, 0),
 		array(select ph.id from photos ph where ph.report_id = r.id and ph.state = 'ready' order by ph.created_at, ph.id),
-		coalesce(r.hidden_reason, '')
-	from reports r
+		coalesce(r.hidden_reason, '')`
+	viewJoinsSQL = `
 	join categories c on c.id = r.category_id
 	left join reporters p on p.report_id = r.id
 	left join votes v on v.report_id = r.id and v.voter_id = $1`
+)
 
 // Reports are what residents filed, with their votes and their history.
 type Reports struct{ db *DB }
@@ -46,6 +49,26 @@ func (s *Reports) Get(ctx context.Context, id uuid.UUID, reader report.User) (re
 		return v, fmt.Errorf("select report: %w", err)
 	}
 	return v, nil
+}
+
+// Outlook returns what the reporter of a report learns about the work on it. For
+// everybody else there is none.
+func (s *Reports) Outlook(ctx context.Context, id uuid.UUID, reporter string) (report.Outlook, error) {
+	var o report.Outlook
+	err := s.db.pool.QueryRow(ctx, `
+		select coalesce(d.name, ''), case when r.status in ('pending', 'in_progress') then r.due_at end
+		from reports r
+		join reporters p on p.report_id = r.id and p.reporter_id = $2
+		join categories c on c.id = r.category_id
+		left join departments d on d.id = coalesce(r.department_id, c.department_id)
+		where r.id = $1`, id, reporter).Scan(&o.Department, &o.DueAt)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return o, report.ErrNotFound
+	}
+	if err != nil {
+		return o, fmt.Errorf("select outlook: %w", err)
+	}
+	return o, nil
 }
 
 func scanView(row pgx.Row) (report.View, error) {
@@ -88,8 +111,14 @@ func (s *Reports) History(ctx context.Context, id uuid.UUID, reader report.User)
 func (s *Reports) List(ctx context.Context, filter report.Filter, after *report.Cursor, limit int, reader string) (report.Page, error) {
 	q := query{args: []any{reader}}
 	q.filter(filter)
-	page, _ := q.page(filter, after, limit)
-	views, err := collect(ctx, s.db.pool, "select reports", func(row pgx.CollectableRow) (report.View, error) { return scanView(row) }, viewSQL+page, q.args...)
+	page, order := q.page(filter, after, limit)
+	sql := viewSQL + page
+	if filter.Reporter == "" && (filter.Order == report.Changed || filter.Order == report.Score) {
+		// No index has these orders. Sorted before anything is joined, 100,000 reports take
+		// half as long.
+		sql = viewColumnsSQL + ` from (select r.* from reports r` + page + `) r` + viewJoinsSQL + order
+	}
+	views, err := collect(ctx, s.db.pool, "select reports", func(row pgx.CollectableRow) (report.View, error) { return scanView(row) }, sql, q.args...)
 	if err != nil {
 		return report.Page{}, err
 	}

@@ -85,14 +85,14 @@ const (
 	OtherAbuse   AbuseReason = "other"
 )
 
-// A Complaint is a resident's report of abuse. Its author is not kept.
+// A Complaint is a report of abuse. Its author is not kept.
 type Complaint struct {
 	Reason AbuseReason
 	Text   string
 	At     time.Time
 }
 
-// A FlaggedReport is a report about which residents have complained.
+// A FlaggedReport is a report about which people have complained.
 type FlaggedReport struct {
 	Task
 	Complaints []Complaint // not settled by an official, oldest first

@@ -94,6 +94,12 @@ type View struct {
 	Photos       []uuid.UUID // ready ones, oldest first
 }
 
+// An Outlook is what a reporter learns about the work on the report.
+type Outlook struct {
+	Department string     // in charge; empty for none
+	DueAt      *time.Time // by when the city intends to finish its work; nil if it has no target, or waits
+}
+
 // A Filing is a report together with its reporter. As a whole it stays between
 // this package and the database: only Views and events leave.
 type Filing struct {

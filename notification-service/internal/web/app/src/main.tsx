@@ -20,10 +20,12 @@ import { keepSession } from './state/renewal';
 import { loadSession, recheckSession, session } from './state/session';
 import { loadPage } from './start';
 import { reloadPage } from './ui/reload';
+import { sayFaultsAtFields } from './ui/validity';
 
 async function start(): Promise<void> {
   const root = document.getElementById('app')!;
   preloadReports();
+  sayFaultsAtFields();
   const others = [setLanguage(preferredLanguage()), loadCategories()].map((load) => load.catch(() => {})); // the page can do without
   await loadPage(() => Promise.all([loadConfig(), loadSession()]), root);
   await Promise.all(others);

@@ -5,6 +5,7 @@ import type { components as NotificationSchemas, paths as NotificationPaths } fr
 import type { components as ReportSchemas, paths as ReportPaths } from './report.gen';
 
 export type Report = ReportSchemas['schemas']['Report'];
+export type Outlook = ReportSchemas['schemas']['Outlook'];
 export type NewReport = ReportSchemas['schemas']['NewReport'];
 export type Photo = ReportSchemas['schemas']['Photo'];
 export type Comment = ReportSchemas['schemas']['Comment'];

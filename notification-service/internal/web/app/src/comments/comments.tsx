@@ -51,7 +51,7 @@ function OneComment({ open, comment }: { open: OpenComments; comment: Comment })
     <li>
       <p class="meta">
         <strong>{comment.anonymous ? t('privacy.anonymous') : comment.author_name || t('comments.nameless')}</strong>
-        <Time at={comment.created_at} full />
+        <Time at={comment.created_at} dated />
         {comment.mine && <span>{t('comments.mine')}</span>}
       </p>
       <p class="said">{comment.text}</p>

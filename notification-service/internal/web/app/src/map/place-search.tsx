@@ -79,6 +79,7 @@ export function PlaceSearch({ plot, disabled = false, onFound }: Props) {
               <button type="button" class="link" onClick={() => choose(place)}>
                 {place.name}
                 {place.quarter && <span class="quiet">{place.quarter}</span>}
+                {place.unknownNumber && <small class="quiet">{t('place.no-number', { number: place.unknownNumber })}</small>}
               </button>
             </li>
           ))}

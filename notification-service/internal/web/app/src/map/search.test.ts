@@ -45,7 +45,14 @@ test('no more than six are offered', () => {
   expect(findPlaces('mawar', near, many, []).map(({ name }) => name)).toEqual([0, 1, 2, 3, 4, 5].map((i) => `Gang Mawar ${i}`));
 });
 
-test('a house number does not spoil the street', () => {
+test('a house number does not spoil the street, and that it is not known is said', () => {
+  const numbers = (text: string) => findPlaces(text, near, streets, quarters).map(({ unknownNumber }) => unknownNumber);
+  expect([numbers('Jalan Malabar 77'), numbers('jl malabar no. 12b'), numbers('malabar'), numbers('malabar no')]).toEqual([
+    ['77'],
+    ['12b'],
+    [undefined],
+    [undefined],
+  ]);
   expect(found('Jalan Malabar 77')).toEqual(['Jalan Malabar, Babakan']);
   expect(found('jl malabar no. 12b')).toEqual(['Jalan Malabar, Babakan']);
   expect(found('77')).toEqual([]);

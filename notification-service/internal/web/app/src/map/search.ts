@@ -6,6 +6,8 @@ export interface Found {
   /** The quarter that it lies in; empty where the map has none. */
   quarter: string;
   position: Position;
+  /** The house number that was looked for, and that the map does not know. */
+  unknownNumber?: string;
 }
 
 const MAX_FOUND = 6;
@@ -34,7 +36,9 @@ export function findPlaces(text: string, near: Position, streets: Named[], quart
   if (found.length > 0) return found;
   // The map has no house numbers: the street is as near as it comes.
   const street = wanted.filter((word) => !HOUSE_NUMBER.test(word));
-  return street.length < wanted.length ? findAll(street, near, streets, quarters) : [];
+  if (street.length === wanted.length) return [];
+  const unknownNumber = wanted.find((word) => /^\d/.test(word));
+  return findAll(street, near, streets, quarters).map((place) => ({ ...place, ...(unknownNumber && { unknownNumber }) }));
 }
 
 function findAll(wanted: string[], near: Position, streets: Named[], quarters: Named[]): Found[] {

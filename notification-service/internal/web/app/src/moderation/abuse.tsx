@@ -3,13 +3,12 @@ import { useState } from 'preact/hooks';
 import { must, reportService, type AbuseReason } from '../api/client';
 import { t } from '../lang/i18n';
 import { toast } from '../state/toasts';
-import { Modal } from '../ui/modal';
 import { Fault } from '../ui/problem';
 
 export const ABUSE_REASONS: readonly AbuseReason[] = ['personal_data', 'offensive', 'spam', 'other'];
 
-/** Asks why a report should not be shown. The notice is anonymous. */
-export function AbuseDialog({ id, onClose }: { id: string; onClose(): void }) {
+/** Asks why a report should not be shown, with or without an account. The notice is anonymous. */
+export function AbuseForm({ id, onClose }: { id: string; onClose(): void }) {
   const [reason, setReason] = useState<AbuseReason>();
   const [text, setText] = useState('');
   const [error, setError] = useState<unknown>();
@@ -29,25 +28,23 @@ export function AbuseDialog({ id, onClose }: { id: string; onClose(): void }) {
     }
   };
   return (
-    <Modal title={t('abuse')} onClose={onClose}>
-      <form class="stack" onSubmit={submit} aria-busy={busy}>
-        <p class="quiet">{t('abuse.hint')}</p>
-        <fieldset class="choices">
-          <legend>{t('abuse.why')}</legend>
-          {ABUSE_REASONS.map((each, i) => (
-            <label key={each} class="chip">
-              <input type="radio" name="abuse" required data-first={i === 0} checked={reason === each} onChange={() => setReason(each)} />
-              <span>{t(`abuse.reason.${each}`)}</span>
-            </label>
-          ))}
-        </fieldset>
-        <label class="field">
-          <span>{t('abuse.text')}</span>
-          <textarea rows={3} maxLength={500} value={text} onInput={(e) => setText(e.currentTarget.value)} />
-        </label>
-        <Fault error={error} />
-        <button class="primary">{t('abuse.send')}</button>
-      </form>
-    </Modal>
+    <form class="stack" onSubmit={submit} aria-busy={busy}>
+      <p class="quiet">{t('abuse.hint')}</p>
+      <fieldset class="choices">
+        <legend>{t('abuse.why')}</legend>
+        {ABUSE_REASONS.map((each) => (
+          <label key={each} class="chip">
+            <input type="radio" name="abuse" required checked={reason === each} onChange={() => setReason(each)} />
+            <span>{t(`abuse.reason.${each}`)}</span>
+          </label>
+        ))}
+      </fieldset>
+      <label class="field">
+        <span>{t('abuse.text')}</span>
+        <textarea rows={3} maxLength={500} value={text} onInput={(e) => setText(e.currentTarget.value)} />
+      </label>
+      <Fault error={error} />
+      <button class="primary">{t('abuse.send')}</button>
+    </form>
   );
 }

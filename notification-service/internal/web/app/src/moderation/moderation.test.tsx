@@ -5,7 +5,7 @@ import { beforeEach, expect, test, vi } from 'vitest';
 import { reportService } from '../api/client';
 import { ok, report, serve } from '../testing/api';
 import { settled } from '../testing/browser';
-import { AbuseDialog } from './abuse';
+import { AbuseForm } from './abuse';
 import { Moderation } from './moderation';
 
 let root: HTMLElement;
@@ -75,7 +75,7 @@ test('sends the words that are others now, at the version that was read', async 
 test('a resident says what is wrong', async () => {
   const post = serve(reportService, 'POST', () => ok(undefined));
   const onClose = vi.fn();
-  await act(() => render(<AbuseDialog id="r1" onClose={onClose} />, root));
+  await act(() => render(<AbuseForm id="r1" onClose={onClose} />, root));
   await act(() => root.querySelectorAll<HTMLInputElement>('input[type=radio]')[1]!.click());
   await type(root.querySelector('textarea')!, 'Rude');
   await submit();

@@ -69,7 +69,7 @@ export function Gallery({ report }: { report: Pick<Report, 'id' | 'mine'> }) {
           ))}
         </ul>
       )}
-      {free > 0 && <Picker choice={choice} free={free} />}
+      {free > 0 && <Picker choice={choice} free={free} hint={false} />}
       {free > 0 && choice.list.value.length > 0 && (
         <button type="button" class="primary" onClick={() => void choice.send(report.id)}>
           {t('photos.send')}

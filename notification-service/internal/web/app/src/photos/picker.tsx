@@ -6,8 +6,11 @@ import type { Choice } from './chosen';
 /** What the service takes; where it says so, telephones make JPEG of their own formats. */
 const TYPES = 'image/jpeg,image/png,image/webp';
 
-/** Chooses as many pictures as are free, from the camera or from files, and says what they show. */
-export function Picker({ choice, free }: { choice: Choice; free: number }) {
+/**
+ * Chooses as many pictures as are free, from the camera or from files, and says what
+ * they show. Without a hint it says what is taken out of them only once there are some.
+ */
+export function Picker({ choice, free, hint = true }: { choice: Choice; free: number; hint?: boolean }) {
   const [working, setWorking] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   const chosen = choice.list.value;
@@ -56,7 +59,8 @@ export function Picker({ choice, free }: { choice: Choice; free: number }) {
           <input ref={input} class="hidden" type="file" accept={TYPES} multiple disabled={working} onChange={() => void pick()} />
         </label>
       )}
-      <small class="quiet">{t('photos.bare')}</small>
+      <div role="status">{working && <p class="note">{t('photos.stage.resizing')}</p>}</div>
+      {(hint || chosen.length > 0) && <small class="quiet">{t('photos.bare')}</small>}
     </>
   );
 }

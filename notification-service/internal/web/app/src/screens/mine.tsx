@@ -8,7 +8,7 @@ import { Badge } from '../ui/badge';
 import { Fault } from '../ui/problem';
 import { href } from '../ui/router';
 import { Time } from '../ui/time';
-import { Cards } from './reports/cards';
+import { Cards, Nothing } from './reports/cards';
 
 const list = createList('mine', 'brief');
 
@@ -22,7 +22,7 @@ export function MineScreen() {
     <div class="narrow">
       <h1 tabIndex={-1}>{t('mine')}</h1>
       <p class="quiet">{t('mine.private')}</p>
-      <Cards list={list} empty={t('mine.none')} />
+      <Cards list={list} empty={<Nothing text={t('mine.none')} />} />
       <Followed />
     </div>
   );

@@ -11,11 +11,19 @@ const MANY = 99;
 export function Bell() {
   const [open, setOpen] = useState(false);
   const count = unread.value;
+  // What is seen is also what is said: who speaks to the page says what they see.
+  const shown = count > MANY ? `${MANY}+` : number(count);
   return (
     <>
-      <button type="button" class="plain bell" aria-haspopup="dialog" aria-label={tn('bell', count)} onClick={() => setOpen(true)}>
+      <button
+        type="button"
+        class="plain bell"
+        aria-haspopup="dialog"
+        aria-label={tn('bell', count, { count: shown })}
+        onClick={() => setOpen(true)}
+      >
         <Icon name="bell" />
-        {count > 0 && <span class="count">{count > MANY ? `${MANY}+` : number(count)}</span>}
+        {count > 0 && <span class="count">{shown}</span>}
       </button>
       {open && <Panel onClose={() => setOpen(false)} />}
     </>

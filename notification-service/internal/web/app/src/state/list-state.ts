@@ -12,9 +12,19 @@ export interface ListState {
   held: ReadonlySet<string>;
   /** Whether pages behind the first were asked for: a fresh first page is then put before them. */
   further: boolean;
+  /** In any other order new reports are not the first: they come with the next whole page, and are not held. */
+  newestFirst: boolean;
 }
 
-export const initial: ListState = { reports: [], next: undefined, state: 'loading', error: undefined, held: new Set(), further: false };
+export const initial: ListState = {
+  reports: [],
+  next: undefined,
+  state: 'loading',
+  error: undefined,
+  held: new Set(),
+  further: false,
+  newestFirst: true,
+};
 
 /** A page of the API. */
 export interface Page {
@@ -24,7 +34,7 @@ export interface Page {
 
 export type Change =
   /** Other filters were chosen. The reports stay until the first page of the new ones is here. */
-  | { type: 'load' }
+  | { type: 'load'; newestFirst: boolean }
   /** The page behind is asked for. */
   | { type: 'more' }
   /** That page is here. */
@@ -42,7 +52,7 @@ export type Change =
 export function reduce(before: ListState, change: Change): ListState {
   switch (change.type) {
     case 'load':
-      return { ...initial, reports: before.reports, error: before.error };
+      return { ...initial, reports: before.reports, error: before.error, newestFirst: change.newestFirst };
     case 'more':
       return { ...before, further: true };
     case 'behind':
@@ -63,6 +73,10 @@ export function reduce(before: ListState, change: Change): ListState {
 const ready = (before: ListState): ListState => ({ ...before, state: 'ready', error: undefined });
 
 function withFirst(before: ListState, page: Page, part: boolean, reading: boolean): ListState {
+  if (!before.newestFirst) {
+    const rest = before.further ? before.reports.filter(({ id }) => !page.reports.some((fresh) => fresh.id === id)) : [];
+    return { ...ready(before), reports: [...page.reports, ...rest], next: before.further ? before.next : page.next_cursor };
+  }
   // The first page of other filters is shown as it is, wherever the reader was in the old list.
   const held = reading && before.state !== 'loading' ? newer(before, page.reports) : new Set<string>();
   const rest = page.reports.filter(({ id }) => !held.has(id));
@@ -89,7 +103,7 @@ function withEvents(before: ListState, events: FeedEvent[], own: boolean, readin
   const changed = before.reports.filter(({ id }) => !gone.has(id)).map((report) => applyEvents(report, events));
   const same = changed.length === before.reports.length && changed.every((report, i) => report === before.reports[i]);
   const held = new Set([...before.held].filter((id) => !gone.has(id)));
-  if (reading) for (const { report_id } of filed(before, events)) if (!gone.has(report_id)) held.add(report_id);
+  if (reading && before.newestFirst) for (const { report_id } of filed(before, events)) if (!gone.has(report_id)) held.add(report_id);
   return { ...before, reports: same ? before.reports : changed, held };
 }
 

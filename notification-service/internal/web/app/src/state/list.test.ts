@@ -65,6 +65,26 @@ test("one's own reports are asked for without order and area", async () => {
   expect(get.mock.lastCall?.[1].params?.query).not.toHaveProperty('order');
 });
 
+test('in another order a new report is not put first, nor held for who reads', async () => {
+  const get = serve(reportService, 'GET', (_, { params }) =>
+    params?.query?.cursor ? page([on(2)]) : page([on(3, { score: 9 }), on(1)], 'c2'),
+  );
+  const list = createList('all');
+  const stop = list.watch();
+  list.load({ ...noFilters, order: 'score' });
+  await later();
+  expect(get.mock.lastCall?.[1].params?.query).toMatchObject({ order: 'score' });
+  await list.more();
+  vi.stubGlobal('scrollY', 1_000);
+  happens({ type: 'report.created', report_id: 'r9', report_version: 1 });
+  happens({ report_id: 'r1', report_version: 5, score: 20 });
+  await later();
+  expect([ids(list), list.waiting.value, list.reports.value[1]?.score]).toEqual([['r3', 'r1', 'r2'], 0, 20]);
+  await list.refresh();
+  expect(ids(list)).toEqual(['r3', 'r1', 'r2']);
+  stop();
+});
+
 test('an answer to what is no longer asked is dropped', async () => {
   const slow = deferred<ReturnType<typeof page>>();
   serve(reportService, 'GET', (_, { params }) => (params?.query?.q === 'slow' ? slow.promise : page([on(2)])));

@@ -12,9 +12,10 @@ export interface Filters {
   q: string;
   /** West, south, east, north. */
   bbox: string;
+  order: 'newest' | 'changed' | 'score';
 }
 
-export const noFilters: Filters = { status: [], category: [], q: '', bbox: '' };
+export const noFilters: Filters = { status: [], category: [], q: '', bbox: '', order: 'newest' };
 
 const PAGE_SIZE = 50;
 /** New reports are fetched together, within this time. */
@@ -49,7 +50,11 @@ export function createList(of: 'all' | 'mine', size?: 'brief') {
       ...(cursor && { cursor }),
     };
     if (of === 'mine') return must(reportService.GET('/reports/mine', { params: { query } }));
-    const all = { ...query, ...(filters.bbox && { bbox: filters.bbox }) };
+    const all = {
+      ...query,
+      ...(filters.bbox && { bbox: filters.bbox }),
+      ...(filters.order !== 'newest' && { order: filters.order }),
+    };
     return must(reportService.GET('/reports', { params: { query: all } }));
   };
 
@@ -78,7 +83,7 @@ export function createList(of: 'all' | 'mine', size?: 'brief') {
     if (same && list.value.state === 'ready') return void refresh();
     filters = newFilters;
     loads++;
-    apply({ type: 'load' });
+    apply({ type: 'load', newestFirst: filters.order === 'newest' });
     void refresh();
   };
   const more = () => {
@@ -101,7 +106,7 @@ export function createList(of: 'all' | 'mine', size?: 'brief') {
   const refreshSoon = debounce(
     () => {
       const shown = list.value.reports.length;
-      const part = !moreChanged && of === 'all' && shown > 0 && shown + filedSince <= 2 * PAGE_SIZE;
+      const part = !moreChanged && of === 'all' && list.value.newestFirst && shown > 0 && shown + filedSince <= 2 * PAGE_SIZE;
       void (part && filedSince + AHEAD < PAGE_SIZE ? refreshFiled() : refresh());
       filedSince = 0;
       moreChanged = false;

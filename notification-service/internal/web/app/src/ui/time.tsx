@@ -16,6 +16,8 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
   ['minute', 60],
 ];
 
+const DAY_MS = 86_400_000;
+
 /** Made once a language, when first used: making one takes much longer than using it. */
 const since = computed(() => new Intl.RelativeTimeFormat(language.value, { numeric: 'auto' }));
 const exact = computed(() => new Intl.DateTimeFormat(language.value, { dateStyle: 'medium', timeStyle: 'short' }));
@@ -26,6 +28,11 @@ export function ago(date: Date): string {
   // Less than a minute is now, and so is the future: a server's clock may be ahead.
   const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? ['second', Infinity];
   return since.value.format(-Math.floor(seconds / size), unit);
+}
+
+/** A day as people name it: its weekday, day and month. */
+export function dayName(date: Date): string {
+  return new Intl.DateTimeFormat(language.value, { weekday: 'long', day: 'numeric', month: 'long' }).format(date);
 }
 
 export function exactTime(date: Date): string {
@@ -62,9 +69,19 @@ export function showExactTime(date: Date) {
   };
 }
 
-/** How long ago something was; with full, the exact time beside it, with seconds where minutes would look the same. */
-export function Time({ at, full, seconds }: { at: string | Date; full?: boolean; seconds?: boolean }) {
+interface TimeProps {
+  at: string | Date;
+  /** The exact time beside it, with seconds where minutes would look the same. */
+  full?: boolean;
+  seconds?: boolean;
+  /** The exact time instead, once it is not of today. */
+  dated?: boolean;
+}
+
+/** How long ago something was. */
+export function Time({ at, full, seconds, dated }: TimeProps) {
   const date = new Date(at);
+  if (dated && now.value - date.getTime() >= DAY_MS) return <time dateTime={date.toISOString()}>{exactTime(date)}</time>;
   return (
     <time dateTime={date.toISOString()} onPointerEnter={showExactTime(date)}>
       {ago(date)}

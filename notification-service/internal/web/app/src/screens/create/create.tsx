@@ -9,7 +9,6 @@ import { config } from '../../state/config';
 import { discardDraft, draft, draftError, fileDraft, updateDraft } from '../../state/draft';
 import { handOver } from '../../state/handover';
 import { session } from '../../state/session';
-import { toast } from '../../state/toasts';
 import { lazily } from '../../ui/lazily';
 import { Fault } from '../../ui/problem';
 import { go, href, route, setQuery } from '../../ui/router';
@@ -32,10 +31,9 @@ const steps = [
 ] as const;
 
 async function send(): Promise<void> {
+  const { privacy_level, mail } = draft.value;
   const report = await fileDraft();
-  if (!report) return;
-  toast(t('new.filed'), href(`reports/${report.id}`));
-  go(`reports/${report.id}`);
+  if (report) go(`filed/${report.id}`, privacy_level === 'anonymous' && mail ? { notified: '1' } : {});
 }
 
 /** Files a report in steps. What is typed survives a reload and a lost connection; who files it is asked last. */

@@ -6,6 +6,7 @@ import { FirstPhoto } from '../../photos/first-photo';
 import { draft } from '../../state/draft';
 import { session } from '../../state/session';
 import { follow } from '../../state/followed';
+import { metresTo, reportsNear } from '../../state/near';
 import { toast } from '../../state/toasts';
 import { explain } from '../../ui/problem';
 import { Badge } from '../../ui/badge';
@@ -14,10 +15,7 @@ import { Time } from '../../ui/time';
 
 /** A report of the same category within so many metres is probably the same. */
 const NEAR_M = 150;
-const METRES_PER_DEGREE = 111_320;
 const MAX_SHOWN = 3;
-
-type Position = { latitude: number; longitude: number };
 
 /** Open reports nearby: a vote for one of them helps more than another report. */
 export function Duplicates() {
@@ -27,8 +25,8 @@ export function Duplicates() {
     setNear([]);
     if (!position || !category_id) return;
     let latest = true;
-    find(position, category_id).then(
-      (found) => latest && setNear(found),
+    reportsNear(position, NEAR_M, { category: [category_id], status: ['pending', 'in_progress'], limit: 20 }).then(
+      (found) => latest && setNear(found.slice(0, MAX_SHOWN)),
       () => {},
     );
     return () => {
@@ -43,7 +41,7 @@ export function Duplicates() {
       <p class="quiet">{t('duplicates.hint')}</p>
       <ul class="rows">
         {near.map((report) => (
-          <Duplicate key={report.id} report={report} metres={distance(report, position!)} onVoted={() => remove(report.id)} />
+          <Duplicate key={report.id} report={report} metres={metresTo(report, position!)} onVoted={() => remove(report.id)} />
         ))}
       </ul>
     </section>
@@ -91,29 +89,4 @@ function Duplicate({ report, metres, onVoted }: DuplicateProps) {
       )}
     </li>
   );
-}
-
-async function find(at: Position, category: number): Promise<Report[]> {
-  const query = { bbox: boundingBox(at), category: [category], status: ['pending', 'in_progress'] as const, limit: 20 };
-  const page = await must(reportService.GET('/reports', { params: { query: { ...query, status: [...query.status] } } }));
-  return page.reports.toSorted((a, b) => distance(a, at) - distance(b, at)).slice(0, MAX_SHOWN);
-}
-
-export function boundingBox({ latitude, longitude }: Position): string {
-  const high = NEAR_M / METRES_PER_DEGREE;
-  // Meridians meet at the poles: without a minimum the width would be infinite there.
-  const wide = high / Math.max(0.01, Math.cos((latitude * Math.PI) / 180));
-  const box = [longitude - wide, latitude - high, longitude + wide, latitude + high];
-  return box.map((degrees, i) => clamp(degrees, i % 2 === 0 ? 180 : 90).toFixed(5)).join(',');
-}
-
-function clamp(value: number, most: number): number {
-  return Math.min(most, Math.max(-most, value));
-}
-
-/** In metres. */
-function distance(report: Report, at: Position): number {
-  const narrow = Math.cos((at.latitude * Math.PI) / 180);
-  const [north, east] = [(report.latitude ?? 0) - at.latitude, ((report.longitude ?? 0) - at.longitude) * narrow];
-  return METRES_PER_DEGREE * Math.hypot(north, east);
 }

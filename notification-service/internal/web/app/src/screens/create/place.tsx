@@ -79,12 +79,15 @@ export function Place({ asking, onAnswer }: Props) {
       {canSearch() && (
         <PlaceSearch
           plot={plot}
-          onFound={({ name, quarter, position: found }) => {
+          onFound={({ name, quarter, position: found, unknownNumber }) => {
             plot.current?.moveTo(found);
+            const street = unknownNumber ? `${name} ${unknownNumber}` : name;
             pick(
               { latitude: digits(found.latitude), longitude: digits(found.longitude) },
-              [name, quarter].filter((part) => part !== '').join(', '),
+              [street, quarter].filter((part) => part !== '').join(', '),
             );
+            // The reader wrote the number: moving the pin to the house does not take it away.
+            if (unknownNumber) fromMap.current = '';
           }}
         />
       )}

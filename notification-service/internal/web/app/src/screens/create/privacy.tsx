@@ -4,7 +4,7 @@ import { draft, updateDraft } from '../../state/draft';
 import { FieldFault } from './field-fault';
 
 const LEVELS = ['public', 'anonymous'] as const;
-const READERS = ['everyone', 'officials', 'operators', 'you'] as const;
+const READERS = ['everyone', 'you'] as const;
 
 /** Whether the reporter is named, with who sees what beside the choice. */
 export function Privacy() {

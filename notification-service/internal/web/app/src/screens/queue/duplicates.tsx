@@ -59,7 +59,7 @@ export function Duplicates({ task, open }: { task: Task; open: OpenWork }) {
 /** Looks for the original: nearby at first, then by what is typed. */
 function ChooseOriginal({ task, open, onClose }: { task: Task; open: OpenWork; onClose(): void }) {
   const [typed, setTyped] = useState('');
-  const [found, setFound] = useState<Task[]>([]);
+  const [found, setFound] = useState<Task[]>();
   const [error, setError] = useState<unknown>();
   useEffect(() => {
     let latest = true;
@@ -83,7 +83,7 @@ function ChooseOriginal({ task, open, onClose }: { task: Task; open: OpenWork; o
       clearTimeout(timer);
     };
   }, [typed]);
-  const choices = found.map(({ id, title, status, address, created_at, photos }) => ({
+  const choices = found?.map(({ id, title, status, address, created_at, photos }) => ({
     key: id,
     name: title,
     about: (
@@ -97,7 +97,7 @@ function ChooseOriginal({ task, open, onClose }: { task: Task; open: OpenWork; o
     <Modal title={t('work.duplicate')} onClose={onClose}>
       <p class="quiet">{t('work.duplicate-hint')}</p>
       <Fault error={error} />
-      <Picker label={t('search')} choices={choices} onType={setTyped} />
+      <Picker label={t('search')} choices={choices ?? []} searching={!choices && !error} onType={setTyped} />
     </Modal>
   );
 }

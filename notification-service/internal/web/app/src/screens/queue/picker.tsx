@@ -17,10 +17,12 @@ interface Props {
   /** Called with what is typed, where the choices depend on it; otherwise they are narrowed by their names. */
   onType?(text: string): void;
   busy?: boolean;
+  /** Whether the choices are still to come. */
+  searching?: boolean;
 }
 
 /** A field to type into, and choices below it. Enter takes the first. */
-export function Picker({ label, choices, onType, busy = false }: Props) {
+export function Picker({ label, choices, onType, busy = false, searching = false }: Props) {
   const [typed, setTyped] = useState('');
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   const shown = onType ? choices : choices.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
@@ -54,7 +56,7 @@ export function Picker({ label, choices, onType, busy = false }: Props) {
           </li>
         ))}
       </ul>
-      {shown.length === 0 && <p class="empty">{t('work.no-match')}</p>}
+      {shown.length === 0 && <p class="empty">{t(searching ? 'loading' : 'work.no-match')}</p>}
     </form>
   );
 }

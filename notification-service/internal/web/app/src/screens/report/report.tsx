@@ -15,6 +15,7 @@ import { toast } from '../../state/toasts';
 import { Badge } from '../../ui/badge';
 import { categoryName } from '../../ui/category';
 import { Icon } from '../../ui/icons';
+import { Modal } from '../../ui/modal';
 import { explain, Fault } from '../../ui/problem';
 import { reference } from '../../ui/reference';
 import { goBackTo, href } from '../../ui/router';
@@ -28,7 +29,7 @@ import { Votes } from './votes';
 const StatusForm = lazily(async () => (await import('./status-form')).StatusForm);
 const Moderation = lazily(async () => (await import('../../moderation/moderation')).Moderation);
 const Comments = lazily(async () => (await import('../../comments/comments')).Comments);
-const AbuseDialog = lazily(async () => (await import('../../moderation/abuse')).AbuseDialog);
+const AbuseForm = lazily(async () => (await import('../../moderation/abuse')).AbuseForm);
 
 /** One report: what, where, its status and its history. */
 export function ReportScreen({ path: [, id = ''] }: { path: string[] }) {
@@ -95,7 +96,7 @@ function Head({ report }: { report: Report }) {
         </span>
         <span>{categoryName(report.category_name)}</span>
         <span>{report.privacy_level === 'anonymous' ? t('report.by-nobody') : t('report.by', { name: report.reporter_name ?? '' })}</span>
-        <Time at={report.created_at} full />
+        <Time at={report.created_at} dated />
         {report.mine && <strong>{t('report.mine')}</strong>}
         <span>
           {t('report.reference')} <code>{reference(report.id)}</code>
@@ -106,7 +107,7 @@ function Head({ report }: { report: Report }) {
         <button type="button" onClick={() => void share(report)}>
           <Icon name="share" /> {t('report.share')}
         </button>
-        {session.value?.role === 'resident' && !report.mine && <ReportAbuse id={report.id} />}
+        {session.value?.role !== 'official' && !report.mine && <ReportAbuse id={report.id} />}
       </div>
     </header>
   );
@@ -132,6 +133,7 @@ function Follow({ id }: { id: string }) {
   );
 }
 
+/** The dialog is there at once, whatever its form takes to load: nothing of the page moves. */
 function ReportAbuse({ id }: { id: string }) {
   const [open, setOpen] = useState(false);
   return (
@@ -139,7 +141,11 @@ function ReportAbuse({ id }: { id: string }) {
       <button type="button" class="link" aria-haspopup="dialog" onClick={() => setOpen(true)}>
         {t('abuse')}
       </button>
-      {open && <AbuseDialog id={id} onClose={() => setOpen(false)} />}
+      {open && (
+        <Modal title={t('abuse')} onClose={() => setOpen(false)}>
+          <AbuseForm id={id} onClose={() => setOpen(false)} />
+        </Modal>
+      )}
     </>
   );
 }

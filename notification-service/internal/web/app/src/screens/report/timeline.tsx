@@ -13,7 +13,7 @@ export function Timeline({ history }: { history: HistoryEntry[] }) {
           <li key={entry.version} data-status={entry.to_status}>
             {entry.from_status ? <Badge status={entry.to_status} /> : <span class="badge">{t('timeline.filed')}</span>}
             <small>
-              <Time at={entry.changed_at} full />
+              <Time at={entry.changed_at} dated />
             </small>
             {entry.note && <p class="said">{entry.note}</p>}
           </li>

@@ -36,7 +36,7 @@ export function Votes({ open, report }: { open: OpenReport; report: Report }) {
     const intended = intendedVote.value;
     if (intended?.report !== report.id) return;
     intendedVote.value = undefined;
-    if (why === undefined && report.my_vote !== intended.type) void vote(intended.type);
+    if (why === undefined && !report.mine && report.my_vote !== intended.type) void vote(intended.type);
   }, [report.id]);
   return (
     <section class="votes" aria-labelledby="votes">
@@ -46,18 +46,19 @@ export function Votes({ open, report }: { open: OpenReport; report: Report }) {
       <p class="total">
         <output aria-live="polite">{number(report.score)}</output> <span class="quiet">{tn('score', report.score)}</span>
       </p>
-      {(['upvote', 'downvote'] as const).map((type) => (
-        <button
-          key={type}
-          type="button"
-          disabled={why !== undefined}
-          aria-busy={busy}
-          aria-pressed={report.my_vote === type}
-          onClick={() => !busy && vote(type)}
-        >
-          <Icon name={BUTTONS[type]} /> {t(`vote.${type}`)}
-        </button>
-      ))}
+      {!report.mine &&
+        (['upvote', 'downvote'] as const).map((type) => (
+          <button
+            key={type}
+            type="button"
+            disabled={why !== undefined}
+            aria-busy={busy}
+            aria-pressed={report.my_vote === type}
+            onClick={() => !busy && vote(type)}
+          >
+            <Icon name={BUTTONS[type]} /> {t(`vote.${type}`)}
+          </button>
+        ))}
       {why && <span class="quiet">{why}</span>}
       {!session.value && !why && <span class="quiet">{t('vote.sign-in')}</span>}
       {report.my_vote && !why && <span class="quiet">{t('vote.withdraw-hint')}</span>}
@@ -66,8 +67,7 @@ export function Votes({ open, report }: { open: OpenReport; report: Report }) {
   );
 }
 
+/** Nobody votes on their own report: they see what it has, and nothing to press. */
 function whyNot(report: Report): string | undefined {
-  if (report.mine) return t('problem.own-report');
-  if (report.closed) return t('problem.report-closed');
-  return undefined;
+  return report.closed && !report.mine ? t('problem.report-closed') : undefined;
 }

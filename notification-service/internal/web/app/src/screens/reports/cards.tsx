@@ -1,9 +1,11 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 
 import type { Report } from '../../api/client';
 import { number, t, tn } from '../../lang/i18n';
 import { FirstPhoto } from '../../photos/first-photo';
 import type { ReportList } from '../../state/list';
+import { session } from '../../state/session';
 import { Badge } from '../../ui/badge';
 import { categoryName } from '../../ui/category';
 import { Fault } from '../../ui/problem';
@@ -11,7 +13,7 @@ import { href, route } from '../../ui/router';
 import { Time } from '../../ui/time';
 
 /** The pages of a list of reports that were loaded. */
-export function Cards({ list, empty }: { list: ReportList; empty: string }) {
+export function Cards({ list, empty }: { list: ReportList; empty: ComponentChildren }) {
   const reports = list.reports.value;
   const state = list.state.value;
   useEffect(markUsable, [state]);
@@ -23,7 +25,7 @@ export function Cards({ list, empty }: { list: ReportList; empty: string }) {
           {tn('reports.fresh', list.waiting.value)}
         </button>
       )}
-      {reports.length === 0 && state !== 'failed' && <p class="empty">{state === 'ready' ? empty : t('loading')}</p>}
+      {reports.length === 0 && state !== 'failed' && <div class="empty stack">{state === 'ready' ? empty : t('loading')}</div>}
       <ul class="cards">
         {reports.map((report) => (
           <Card key={report.id} report={report} />
@@ -38,13 +40,29 @@ export function Cards({ list, empty }: { list: ReportList; empty: string }) {
   );
 }
 
+/** Where nothing is filed yet, and what to do about it. */
+export function Nothing({ text }: { text: string }) {
+  return (
+    <>
+      <p>{text}</p>
+      {session.value?.role !== 'operator' && (
+        <p>
+          <a class="button primary" href={href('new')}>
+            {t('new')}
+          </a>
+        </p>
+      )}
+    </>
+  );
+}
+
 /** Marks in the browser's own timeline when the first list was drawn. */
 function markUsable(): void {
   if (document.querySelector('.card') && performance.getEntriesByName('list').length === 0) performance.mark('list');
 }
 
 /** The whole card leads to the report; it says where, which is what distinguishes reports. */
-function Card({ report }: { report: Report }) {
+export function Card({ report, metres }: { report: Report; metres?: number }) {
   return (
     <li class="card">
       <FirstPhoto photos={report.photos} />
@@ -55,6 +73,7 @@ function Card({ report }: { report: Report }) {
         {report.address && <p class="where">{report.address}</p>}
         <p class="meta">
           <Badge status={report.status} />
+          {metres !== undefined && <span>{t('duplicates.away', { metres: number(Math.round(metres)) })}</span>}
           <span>{categoryName(report.category_name)}</span>
           <Time at={report.created_at} />
           <span>

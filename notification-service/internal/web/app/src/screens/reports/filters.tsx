@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-import { t } from '../../lang/i18n';
+import { number, t } from '../../lang/i18n';
 import { categories } from '../../state/categories';
 import type { Filters } from '../../state/list';
 import { STATUSES } from '../../ui/badge';
@@ -11,41 +11,73 @@ import { setQuery } from '../../ui/router';
 /** After a pause of this length the search begins. */
 const TYPED_MS = 300;
 
-/** The filters of the list. They are in the address, so that it can be shared. */
-export function FilterBar({ filters }: { filters: Filters }) {
-  const narrowed = filters.status.length + filters.category.length > 0 || filters.q + filters.bbox !== '';
+/** The orders of the list; near needs to know where the reader is. */
+export const ORDERS = ['newest', 'near', 'score', 'changed'] as const;
+export type Sorting = (typeof ORDERS)[number];
+
+/** Whether the list has less than everything. */
+export const isNarrowed = ({ status, category, q, bbox }: Filters) => status.length + category.length > 0 || q + bbox !== '';
+
+/**
+ * The filters of the list. They are in the address, so that it can be shared. A phone
+ * shows the search and the order; the others come when they are asked for.
+ */
+export function FilterBar({ filters, sorting }: { filters: Filters; sorting: Sorting }) {
+  const [open, setOpen] = useState(false);
+  const chosen = filters.status.length + filters.category.length;
   const toggle = (status: string, on: boolean) =>
     setQuery({ status: STATUSES.filter((s) => (s === status ? on : filters.status.includes(s))).join(',') });
   return (
     <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
       <Search q={filters.q} />
-      <label class="category">
-        <span class="hidden">{t('category')}</span>
-        <select value={filters.category.join(',')} onChange={(event) => setQuery({ category: event.currentTarget.value })}>
-          <option value="">{t('category.all')}</option>
-          {categories.value.map(({ id, name }) => (
-            <option key={id} value={id}>
-              {categoryName(name)}
+      <label class="sorting">
+        <span class="hidden">{t('sort')}</span>
+        <select value={sorting} onChange={({ currentTarget: { value } }) => setQuery({ sort: value === 'newest' ? '' : value })}>
+          {ORDERS.filter((order) => order !== 'near' || 'geolocation' in navigator).map((order) => (
+            <option key={order} value={order}>
+              {t(`sort.${order}`)}
             </option>
           ))}
         </select>
       </label>
-      <fieldset class="choices">
-        <legend class="hidden">{t('status')}</legend>
-        {STATUSES.map((status) => (
-          <label key={status} class="chip">
-            <input
-              type="checkbox"
-              checked={filters.status.includes(status)}
-              onChange={(event) => toggle(status, event.currentTarget.checked)}
-            />
-            <span>{t(`status.${status}`)}</span>
-          </label>
-        ))}
-      </fieldset>
-      <button type="button" class="link clear" disabled={!narrowed} onClick={() => setQuery({ status: '', category: '', q: '', bbox: '' })}>
-        {t('filters.clear')}
+      <button type="button" class="more-filters" aria-expanded={open} aria-controls="more-filters" onClick={() => setOpen(!open)}>
+        {t('filters')}
+        {chosen > 0 && ` (${number(chosen)})`}
       </button>
+      <div id="more-filters" class="more" data-open={open}>
+        <label class="category">
+          <span class="hidden">{t('category')}</span>
+          <select value={filters.category.join(',')} onChange={(event) => setQuery({ category: event.currentTarget.value })}>
+            <option value="">{t('category.all')}</option>
+            {categories.value.map(({ id, name }) => (
+              <option key={id} value={id}>
+                {categoryName(name)}
+              </option>
+            ))}
+          </select>
+        </label>
+        <fieldset class="choices">
+          <legend class="hidden">{t('status')}</legend>
+          {STATUSES.map((status) => (
+            <label key={status} class="chip">
+              <input
+                type="checkbox"
+                checked={filters.status.includes(status)}
+                onChange={(event) => toggle(status, event.currentTarget.checked)}
+              />
+              <span>{t(`status.${status}`)}</span>
+            </label>
+          ))}
+        </fieldset>
+        <button
+          type="button"
+          class="link clear"
+          disabled={!isNarrowed(filters)}
+          onClick={() => setQuery({ status: '', category: '', q: '', bbox: '' })}
+        >
+          {t('filters.clear')}
+        </button>
+      </div>
     </form>
   );
 }

@@ -14,10 +14,13 @@ import { watchFeed } from '../../state/feed';
 import { createList, type Filters } from '../../state/list';
 import { Badge } from '../../ui/badge';
 import { Icon } from '../../ui/icons';
+import { lazily } from '../../ui/lazily';
 import { Fault } from '../../ui/problem';
 import { href, route, setQuery } from '../../ui/router';
-import { FilterBar } from './filters';
-import { Cards } from './cards';
+import { FilterBar, isNarrowed } from './filters';
+import { Cards, Nothing } from './cards';
+
+const NearMe = lazily(async () => (await import('./near-me')).NearMe);
 
 /** What the map shows. */
 interface Area {
@@ -41,8 +44,11 @@ function filters(): Filters {
     category: query.get('category')?.split(',').map(Number) ?? [],
     q: query.get('q') ?? '',
     bbox: query.get('bbox') ?? '',
+    order: ORDERS_OF_API.find((order) => order === query.get('sort')) ?? 'newest',
   };
 }
+
+const ORDERS_OF_API = ['changed', 'score'] as const;
 
 /** Fetches the list before the page is drawn, if it is the first screen. */
 export function preloadReports(): void {
@@ -53,6 +59,7 @@ export function preloadReports(): void {
 export function ReportsScreen() {
   const view = route.value.query.get('view') === 'map' ? 'map' : 'list';
   const wanted = filters();
+  const near = route.value.query.get('sort') === 'near';
   useEffect(() => list.watch(), []);
   useEffect(() => list.load(wanted), [JSON.stringify(wanted)]);
   return (
@@ -67,10 +74,14 @@ export function ReportsScreen() {
           ))}
         </div>
       </div>
-      <FilterBar filters={wanted} />
+      <FilterBar filters={wanted} sorting={near ? 'near' : wanted.order} />
       <div class="split" data-view={view}>
         <section aria-label={t('view.list')}>
-          <Cards list={list} empty={t('reports.none')} />
+          {near ? (
+            <NearMe filters={wanted} />
+          ) : (
+            <Cards list={list} empty={isNarrowed(wanted) ? t('reports.none') : <Nothing text={t('reports.none-yet')} />} />
+          )}
         </section>
         <section aria-label={t('view.map')} class="beside">
           <AreaMap filters={wanted} />

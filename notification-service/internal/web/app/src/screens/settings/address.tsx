@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 
 import { Failure, must, notificationService, type Contact, type MailLanguage } from '../../api/client';
 import { languages, language, t } from '../../lang/settings';
+import { isMailed } from '../../state/notify';
 import { toast } from '../../state/toasts';
 import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
@@ -69,7 +70,7 @@ export function Address({ contact, onChange }: Props) {
             setSent(false);
             setError(undefined);
             onChange(proven);
-            toast(t('settings.proven'));
+            toast(t(isMailed(proven) ? 'settings.proven-on' : 'settings.proven'));
           }}
         />
       )}

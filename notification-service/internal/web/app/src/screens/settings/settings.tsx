@@ -1,8 +1,9 @@
 import { useEffect, useState } from 'preact/hooks';
 
-import { Failure, must, notificationService, type Contact, type Device } from '../../api/client';
+import type { Contact, Device } from '../../api/client';
 import { t } from '../../lang/settings';
 import { config } from '../../state/config';
+import { readContact } from '../../state/notify';
 import { Fault } from '../../ui/problem';
 import { NoPage } from '../no-page';
 import { Address } from './address';
@@ -39,14 +40,4 @@ export function SettingsScreen() {
       {mails && <Summary zone={contact.zone} />}
     </div>
   );
-}
-
-/** The server's word for "none" is 404. */
-async function readContact(): Promise<Contact | null> {
-  try {
-    return await must(notificationService.GET('/me/contact'));
-  } catch (error) {
-    if (error instanceof Failure && error.kind === 'not-found') return null;
-    throw error;
-  }
 }

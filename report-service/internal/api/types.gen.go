@@ -20,6 +20,7 @@ const (
 // Defines values for ActAction.
 const (
 	ActActionAddPhoto     ActAction = "add_photo"
+	ActActionAnswer       ActAction = "answer"
 	ActActionAssign       ActAction = "assign"
 	ActActionDismissAbuse ActAction = "dismiss_abuse"
 	ActActionDuplicate    ActAction = "duplicate"
@@ -185,7 +186,7 @@ type AbuseReason string
 
 // Act Something that an official did to a report.
 type Act struct {
-	// Action It was moved to another status, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
+	// Action It was moved to another status, answered without one, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
 	Action ActAction `json:"action"`
 
 	// Assignee To whom it was assigned; absent for nobody.
@@ -202,15 +203,20 @@ type Act struct {
 	// DuplicateOf The original.
 	DuplicateOf uuid.UUID `json:"duplicate_of,omitempty,omitzero"`
 
-	// Status To which it was moved.
+	// Status To which it was moved, or which it had when it was answered.
 	Status Status `json:"status,omitempty,omitzero"`
 
-	// Text The note, or why it was done. That of a move is public, that of a note internal; the reason why it was hidden is for the reporter alone, or for the author of the comment.
+	// Text The note, or why it was done. That of a move is public, and so is an answer; that of a note is internal; the reason why it was hidden is for the reporter alone, or for the author of the comment.
 	Text string `json:"text,omitempty,omitzero"`
 }
 
-// ActAction It was moved to another status, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
+// ActAction It was moved to another status, answered without one, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
 type ActAction string
+
+// Answered That everybody sees an official's answer. Its words are in the history.
+type Answered struct {
+	AnsweredAt time.Time `json:"answered_at"`
+}
 
 // AssigneeCount The reports of an official.
 type AssigneeCount struct {
@@ -460,7 +466,7 @@ type History struct {
 	History []HistoryEntry `json:"history"`
 }
 
-// HistoryEntry One status change.
+// HistoryEntry One status change, or an official's answer: then `from_status` is `to_status`, and `note` the answer.
 type HistoryEntry struct {
 	ChangedAt time.Time `json:"changed_at"`
 
@@ -527,6 +533,11 @@ type MoveResult struct {
 
 	// Version Its version now, if it was moved.
 	Version int64 `json:"version,omitempty,omitzero"`
+}
+
+// NewAnswer What an official says to everybody.
+type NewAnswer struct {
+	Text string `json:"text"`
 }
 
 // NewComment A comment on a report.

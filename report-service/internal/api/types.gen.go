@@ -784,6 +784,18 @@ type QueueCounts struct {
 	Total       int64             `json:"total"`
 }
 
+// QueueWaiting What waits for officials in the whole city.
+type QueueWaiting struct {
+	// AbuseReports The reports that residents have reported as abuse since officials looked at them.
+	AbuseReports int64 `json:"abuse_reports"`
+
+	// HeldPhotos The photos that nobody sees until an official has decided.
+	HeldPhotos int64 `json:"held_photos"`
+
+	// NewComments The reports with comments that no official has seen.
+	NewComments int64 `json:"new_comments"`
+}
+
 // Redaction The parts of a photo that become black.
 type Redaction struct {
 	Rects []PhotoRect `json:"rects"`
@@ -1110,6 +1122,9 @@ type Task struct {
 	Latitude     *float64  `json:"latitude,omitempty"`
 	Longitude    *float64  `json:"longitude,omitempty"`
 
+	// NewComments How many comments on it no official has seen.
+	NewComments int64 `json:"new_comments"`
+
 	// Notes How many internal notes it has.
 	Notes int64 `json:"notes"`
 
@@ -1253,6 +1268,9 @@ type Limit = int32
 
 // MessageID defines model for MessageID.
 type MessageID = uuid.UUID
+
+// NewComments defines model for NewComments.
+type NewComments = bool
 
 // Order defines model for Order.
 type Order string

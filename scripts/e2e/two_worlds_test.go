@@ -179,6 +179,8 @@ func play(t *testing.T, author person) world {
 	await(anonymous)
 	move(t, olga, anonymous, "in_progress", "Seen")
 	await(anonymous)
+	say(t, olga, anonymous, "We look at it on Thursday")
+	await(anonymous)
 	move(t, olga, carls, "in_progress", "Seen")
 	await(carls)
 	c.breakMessage(anonymous, author)

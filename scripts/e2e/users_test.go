@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -45,6 +46,19 @@ func move(t *testing.T, official *client.Client, report client.Report, status, n
 	changed, err := official.SetStatus(t.Context(), report.ID, status, note)
 	if err != nil {
 		t.Fatalf("change status: %v", err)
+	}
+	return sight{moved, report.ID, changed.Version}
+}
+
+// say answers to everybody as official, and returns what the reporter is to see.
+func say(t *testing.T, official *client.Client, report client.Report, text string) sight {
+	t.Helper()
+	if err := official.Do(t.Context(), http.MethodPost, "/reports/"+report.ID.String()+"/answers", map[string]string{"text": text}, nil); err != nil {
+		t.Fatalf("answer: %v", err)
+	}
+	changed, err := official.Report(t.Context(), report.ID)
+	if err != nil {
+		t.Fatalf("read a report: %v", err)
 	}
 	return sight{moved, report.ID, changed.Version}
 }

@@ -659,6 +659,7 @@ type FeedEvent struct {
 	// it, shown it again, or put other words in the place of some. The title
 	// of a hidden report is its reference number.
 	Action        Moderation        `json:"action,omitempty,omitzero"`
+	Answer        bool              `json:"answer,omitempty,omitzero"`
 	CategoryID    int32             `json:"category_id,omitempty,omitzero"`
 	CategoryName  string            `json:"category_name,omitempty,omitzero"`
 	DueAt         time.Time         `json:"due_at,omitempty,omitzero"`
@@ -825,10 +826,13 @@ type Notification struct {
 	// Action The officials' moderation of the report: they have hidden
 	// it, shown it again, or put other words in the place of some. The title
 	// of a hidden report is its reference number.
-	Action       Moderation `json:"action,omitempty,omitzero"`
-	CategoryID   int32      `json:"category_id,omitempty,omitzero"`
-	CategoryName string     `json:"category_name,omitempty,omitzero"`
-	CreatedAt    time.Time  `json:"created_at"`
+	Action Moderation `json:"action,omitempty,omitzero"`
+
+	// Answer Whether the note is an answer, and the status what it was before.
+	Answer       bool      `json:"answer,omitempty,omitzero"`
+	CategoryID   int32     `json:"category_id,omitempty,omitzero"`
+	CategoryName string    `json:"category_name,omitempty,omitzero"`
+	CreatedAt    time.Time `json:"created_at"`
 
 	// DueAt When a report that is overdue was to be finished.
 	DueAt      time.Time `json:"due_at,omitempty,omitzero"`
@@ -838,7 +842,7 @@ type Notification struct {
 	Hidden bool      `json:"hidden,omitempty,omitzero"`
 	ID     uuid.UUID `json:"id"`
 
-	// Note The official's explanation of a status change, or why the report is hidden.
+	// Note The official's explanation of a status change, their answer, or why the report is hidden.
 	Note string `json:"note,omitempty,omitzero"`
 
 	// OverdueLevel 1 once that time is over, 2 once it is over twice, 3 once it is over three times.
@@ -1497,12 +1501,14 @@ type WebhookSecret struct {
 // WebhookStateReason Why it is disabled. An operator did it, it answered 410, or it has failed for too long.
 type WebhookStateReason string
 
-// WebhookStatusUpdated An official has moved a report to another status.
+// WebhookStatusUpdated An official has moved a report to another status, or answered to everybody without moving it.
 type WebhookStatusUpdated struct {
 	Data struct {
+		// Answer Whether the official has answered, and the status is what it was before.
+		Answer     bool  `json:"answer,omitempty,omitzero"`
 		CategoryID int32 `json:"category_id,omitempty,omitzero"`
 
-		// Note The official's explanation.
+		// Note The official's explanation, or their answer.
 		Note string `json:"note,omitempty,omitzero"`
 
 		// Position A place on earth, in degrees. It is missing where the report has none.

@@ -21,6 +21,7 @@ type CommentStore interface {
 	List(ctx context.Context, reportID uuid.UUID, after *report.Cursor, limit int, reader report.User) (report.CommentPage, error)
 	Hide(ctx context.Context, reportID, id uuid.UUID, reason string, by report.Official) error
 	Show(ctx context.Context, reportID, id uuid.UUID, by report.Official) error
+	See(ctx context.Context, reportID, id uuid.UUID) error
 }
 
 type commentHandlers struct {
@@ -31,13 +32,14 @@ type commentHandlers struct {
 func (h commentHandlers) operations() operations {
 	if h.comments == nil {
 		none := service.Operation{Handler: func(http.ResponseWriter, *http.Request) error { return report.ErrNoComments }, Timeout: service.DefaultTimeout}
-		return operations{"listComments": none, "addComment": none, "hideComment": none, "showComment": none}
+		return operations{"listComments": none, "addComment": none, "hideComment": none, "showComment": none, "seeComments": none}
 	}
 	return operations{
 		"listComments": {Handler: h.listComments, Timeout: service.DefaultTimeout},
 		"addComment":   {Handler: limited(h.writing, h.addComment), Timeout: changeTimeout},
 		"hideComment":  {Handler: h.hideComment, Timeout: changeTimeout},
 		"showComment":  {Handler: h.showComment, Timeout: changeTimeout},
+		"seeComments":  {Handler: h.seeComments, Timeout: changeTimeout},
 	}
 }
 
@@ -129,6 +131,15 @@ func (h commentHandlers) hideComment(w http.ResponseWriter, r *http.Request) err
 func (h commentHandlers) showComment(w http.ResponseWriter, r *http.Request) error {
 	if err := h.comments.Show(r.Context(), pathID(r), pathComment(r), caller(r).AsOfficial()); err != nil {
 		return fmt.Errorf("show comment: %w", err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// seeComments handles PUT /reports/{id}/comments/{comment_id}/seen.
+func (h commentHandlers) seeComments(w http.ResponseWriter, r *http.Request) error {
+	if err := h.comments.See(r.Context(), pathID(r), pathComment(r)); err != nil {
+		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -90,6 +90,17 @@ func (h workbenchHandlers) countQueue(w http.ResponseWriter, r *http.Request) er
 	return service.Encode(w, http.StatusOK, out)
 }
 
+// countWaiting handles GET /reports/queue/waiting.
+func (h workbenchHandlers) countWaiting(w http.ResponseWriter, r *http.Request) error {
+	waiting, err := h.workbench.Waiting(r.Context())
+	if err != nil {
+		return err
+	}
+	return service.Encode(w, http.StatusOK, QueueWaiting{
+		NewComments: waiting.Commented, AbuseReports: waiting.Abuse, HeldPhotos: waiting.Photos,
+	})
+}
+
 // queueFilter reads the filter of an official's request. A search for nothing
 // but punctuation finds nothing.
 func queueFilter(r *http.Request) (filter report.Filter, findsNothing bool, err error) {
@@ -127,6 +138,7 @@ func queueFilter(r *http.Request) (filter report.Filter, findsNothing bool, err 
 		}
 	}
 	filter.Hidden = query.Get("hidden") == "true"
+	filter.NewComments = query.Get("new_comments") == "true"
 	return filter, query.Has("q") && len(filter.Words) == 0, nil
 }
 
@@ -153,7 +165,7 @@ func taskOf(t report.Task) Task {
 		Score: t.Score, Version: t.Version, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 		Assignee: personOf(t.Assignee), Routed: t.Routed, Notes: t.Notes,
 		DueAt: orZero(t.DueAt), OverdueLevel: int32(t.Overdue), Waiting: t.Waiting, Photos: append([]uuid.UUID{}, t.Photos...),
-		HiddenReason: t.HiddenReason, AbuseReports: t.Abuse,
+		HiddenReason: t.HiddenReason, AbuseReports: t.Abuse, NewComments: t.Comments,
 	}
 	if t.Position != nil {
 		out.Latitude, out.Longitude = &t.Position.Latitude, &t.Position.Longitude

@@ -30,6 +30,7 @@ type ReportStore interface {
 	Map(ctx context.Context, f report.Filter, grid report.Grid, maxPoints int) (report.Map, error)
 	Hidden(ctx context.Context) (string, error)
 	Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error)
+	Answer(ctx context.Context, id uuid.UUID, a report.Answer, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
 	Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error)
 }
 
@@ -53,6 +54,7 @@ func (h reportHandlers) operations() operations {
 		"getOutlook":       {Handler: h.getOutlook, Timeout: service.DefaultTimeout},
 		"previewReport":    {Handler: h.previewReport, Timeout: service.DefaultTimeout},
 		"changeStatus":     {Handler: h.changeStatus, Timeout: changeTimeout},
+		"answerReport":     {Handler: h.answerReport, Timeout: changeTimeout},
 		"vote":             {Handler: limited(h.voting, h.vote), Timeout: changeTimeout},
 		"withdrawVote":     {Handler: limited(h.voting, h.withdrawVote), Timeout: changeTimeout},
 	}
@@ -180,6 +182,44 @@ func (h reportHandlers) changeStatus(w http.ResponseWriter, r *http.Request) err
 	w.Header().Set("ETag", report.ETag(view.Version))
 	w.Header().Set("Content-Location", pathOf(view.ID))
 	return service.Encode(w, http.StatusOK, reportOf(view))
+}
+
+// answerReport handles POST /reports/{id}/answers.
+func (h reportHandlers) answerReport(w http.ResponseWriter, r *http.Request) error {
+	req, err := service.Decode[NewAnswer](r)
+	if err != nil {
+		return err
+	}
+	answer, err := report.NewAnswer(req.Text, caller(r).AsOfficial(), time.Now())
+	if err != nil {
+		return err
+	}
+	// The response is stored with the answer. It has no words: those that are
+	// redacted later must not be kept here.
+	body, err := json.Marshal(Answered{AnsweredAt: answer.At})
+	if err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
+	idempotent, err := idempotentOf(r, req)
+	if err != nil {
+		return err
+	}
+	if idempotent != nil {
+		// The key applies to this report alone: no client's key contains a
+		// space.
+		idempotent.Key = pathID(r).String() + " " + idempotent.Key
+		idempotent.Response = body
+	}
+	earlier, err := h.reports.Answer(r.Context(), pathID(r), answer, idempotent)
+	if err != nil {
+		return fmt.Errorf("answer: %w", err)
+	}
+	if earlier != nil {
+		body = earlier
+	}
+	w.Header().Set("Location", pathOf(pathID(r))+"/history")
+	service.WriteJSON(w, http.StatusCreated, body)
+	return nil
 }
 
 // getHistory handles GET /reports/{id}/history.

@@ -20,6 +20,7 @@ const (
 // Defines values for ActAction.
 const (
 	ActActionAddPhoto     ActAction = "add_photo"
+	ActActionAnswer       ActAction = "answer"
 	ActActionAssign       ActAction = "assign"
 	ActActionDismissAbuse ActAction = "dismiss_abuse"
 	ActActionDuplicate    ActAction = "duplicate"
@@ -187,7 +188,7 @@ type AbuseReason string
 
 // Act Something that an official did to a report.
 type Act struct {
-	// Action It was moved to another status, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
+	// Action It was moved to another status, answered without one, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
 	Action ActAction `json:"action"`
 
 	// Assignee To whom it was assigned; absent for nobody.
@@ -204,15 +205,20 @@ type Act struct {
 	// DuplicateOf The original.
 	DuplicateOf uuid.UUID `json:"duplicate_of,omitempty,omitzero"`
 
-	// Status To which it was moved.
+	// Status To which it was moved, or which it had when it was answered.
 	Status Status `json:"status,omitempty,omitzero"`
 
-	// Text The note, or why it was done. That of a move is public, that of a note internal; the reason why it was hidden is for the reporter alone, or for the author of the comment.
+	// Text The note, or why it was done. That of a move is public, and so is an answer; that of a note is internal; the reason why it was hidden is for the reporter alone, or for the author of the comment.
 	Text string `json:"text,omitempty,omitzero"`
 }
 
-// ActAction It was moved to another status, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
+// ActAction It was moved to another status, answered without one, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
 type ActAction string
+
+// Answered That everybody sees an official's answer. Its words are in the history.
+type Answered struct {
+	AnsweredAt time.Time `json:"answered_at"`
+}
 
 // AssigneeCount The reports of an official.
 type AssigneeCount struct {
@@ -484,7 +490,7 @@ type History struct {
 	History []HistoryEntry `json:"history"`
 }
 
-// HistoryEntry One status change.
+// HistoryEntry One status change, or an official's answer: then `from_status` is `to_status`, and `note` the answer.
 type HistoryEntry struct {
 	ChangedAt time.Time `json:"changed_at"`
 
@@ -551,6 +557,11 @@ type MoveResult struct {
 
 	// Version Its version now, if it was moved.
 	Version int64 `json:"version,omitempty,omitzero"`
+}
+
+// NewAnswer What an official says to everybody.
+type NewAnswer struct {
+	Text string `json:"text"`
 }
 
 // NewComment A comment on a report.
@@ -811,6 +822,18 @@ type QueueCounts struct {
 	Departments []DepartmentCount `json:"departments"`
 	Statuses    []StatusCount     `json:"statuses"`
 	Total       int64             `json:"total"`
+}
+
+// QueueWaiting What waits for officials in the whole city.
+type QueueWaiting struct {
+	// AbuseReports The reports that residents have reported as abuse since officials looked at them.
+	AbuseReports int64 `json:"abuse_reports"`
+
+	// HeldPhotos The photos that nobody sees until an official has decided.
+	HeldPhotos int64 `json:"held_photos"`
+
+	// NewComments The reports with comments that no official has seen.
+	NewComments int64 `json:"new_comments"`
 }
 
 // Redaction The parts of a photo that become black.
@@ -1139,6 +1162,9 @@ type Task struct {
 	Latitude     *float64  `json:"latitude,omitempty"`
 	Longitude    *float64  `json:"longitude,omitempty"`
 
+	// NewComments How many comments on it no official has seen.
+	NewComments int64 `json:"new_comments"`
+
 	// Notes How many internal notes it has.
 	Notes int64 `json:"notes"`
 
@@ -1282,6 +1308,9 @@ type Limit = int32
 
 // MessageID defines model for MessageID.
 type MessageID = uuid.UUID
+
+// NewComments defines model for NewComments.
+type NewComments = bool
 
 // Order defines model for Order.
 type Order string

@@ -17,6 +17,7 @@ import (
 type WorkbenchStore interface {
 	Queue(ctx context.Context, f report.Filter, after *report.Cursor, limit int) (report.Queue, error)
 	Counts(ctx context.Context, f report.Filter) (report.Counts, error)
+	Waiting(ctx context.Context) (report.Waiting, error)
 	Details(ctx context.Context, id uuid.UUID) (report.TaskDetails, error)
 	Assign(ctx context.Context, id uuid.UUID, a report.Assignment, by report.Official) error
 	AddNote(ctx context.Context, id uuid.UUID, text string, by report.Official) error
@@ -46,6 +47,7 @@ func (h workbenchHandlers) operations() operations {
 	return operations{
 		"listQueue":       {Handler: h.listQueue, Timeout: service.DefaultTimeout},
 		"countQueue":      {Handler: h.countQueue, Timeout: service.DefaultTimeout},
+		"countWaiting":    {Handler: h.countWaiting, Timeout: service.DefaultTimeout},
 		"getWork":         {Handler: h.getWork, Timeout: service.DefaultTimeout},
 		"assignReport":    {Handler: h.assignReport, Timeout: service.DefaultTimeout},
 		"addNote":         {Handler: h.addNote, Timeout: service.DefaultTimeout},

@@ -159,3 +159,27 @@ func (s *Comments) moderate(ctx context.Context, reportID, id uuid.UUID, act rep
 		return w.enqueue(reportCommented(&l.Filing, time.Now()), "", service.TraceFrom(ctx))
 	})
 }
+
+// unseenSQL holds for comments that no official has seen.
+const unseenSQL = `not seen and hidden_reason is null`
+
+// See notes that officials have seen a comment and those before it. Nobody else
+// learns of it.
+func (s *Comments) See(ctx context.Context, reportID, id uuid.UUID) error {
+	var found bool
+	err := s.db.pool.QueryRow(ctx, `
+		with last as (
+			select created_at, id from comments where id = $1 and report_id = $2
+		), seen as (
+			update comments c set seen = true from last
+			where c.report_id = $2 and not c.seen and (c.created_at, c.id) <= (last.created_at, last.id)
+		)
+		select exists (select from last)`, id, reportID).Scan(&found)
+	switch {
+	case err != nil:
+		return fmt.Errorf("note that comments are seen: %w", err)
+	case !found:
+		return report.ErrNoComment
+	}
+	return nil
+}

@@ -269,3 +269,45 @@ func TestErasedComments(t *testing.T) {
 		}
 	}
 }
+
+// A comment is new to officials until one of them has seen it, and no longer than
+// everybody sees it.
+func TestNewComments(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	first, second := f.file(ann, draft(report.Public)), f.file(ann, draft(report.Public))
+	check := func(when string, onFirst, commented int64) {
+		t.Helper()
+		details, err := f.workbench.Details(t.Context(), first.ID)
+		if err != nil || details.Comments != onFirst {
+			t.Errorf("%s: %d new comments on the first report (error %v), want %d", when, details.Comments, err, onFirst)
+		}
+		waiting, err := f.workbench.Waiting(t.Context())
+		if err != nil || waiting.Commented != commented {
+			t.Errorf("%s: %d reports have new comments (error %v), want %d", when, waiting.Commented, err, commented)
+		}
+		queue, err := f.workbench.Queue(t.Context(), report.Filter{NewComments: true}, nil, 10)
+		if err != nil || int64(len(queue.Tasks)) != commented {
+			t.Errorf("%s: the filter shows %d reports (error %v), want %d", when, len(queue.Tasks), err, commented)
+		}
+	}
+	check("at first", 0, 0)
+	f.say(first.ID, bob, true, "It is dark again")
+	seen := f.say(first.ID, ann, false, "So it is")
+	f.say(first.ID, bob, true, "Still")
+	other := f.say(second.ID, bob, true, "Here, too")
+	check("said", 3, 2)
+	if err := f.comments.See(t.Context(), first.ID, seen.ID); err != nil {
+		t.Fatal(err)
+	}
+	check("two are seen", 1, 2)
+	if err := f.comments.Hide(t.Context(), second.ID, other.ID, "It names somebody", report.Official{ID: "olga", Name: "Olga"}); err != nil {
+		t.Fatal(err)
+	}
+	check("one is hidden", 1, 1)
+	if err := f.comments.See(t.Context(), second.ID, seen.ID); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("a comment on another report is seen: %v", err)
+	}
+	f.mustHide(first.ID)
+	check("the report is hidden", 1, 0)
+}

@@ -60,7 +60,7 @@ func (s *Moderation) Unhide(ctx context.Context, id uuid.UUID, ifMatch report.Ve
 			select h.report_id, h.to_status, h.note, coalesce(h.changed_by, $2::text)
 			from reports r join reports o on o.id = r.duplicate_of and o.status in ('resolved', 'rejected')
 			join status_history h on h.report_id = o.id
-			where r.id = $1 order by h.id desc limit 1
+			where r.id = $1 and h.from_status <> h.to_status order by h.id desc limit 1
 			on conflict do nothing`, id, by.ID)
 		return reason, nil
 	})
@@ -89,7 +89,7 @@ func (s *Moderation) Redact(ctx context.Context, id uuid.UUID, r report.Rewordin
 			// The duplicates that follow must not bring the old words back.
 			w.others.Queue(`
 				update duplicate_ends e set note = $2 from (
-					select to_status from status_history where report_id = $1 and report_version = $3
+					select to_status from status_history where report_id = $1 and report_version = $3 and from_status <> to_status
 				) h where e.original = $1 and e.status = h.to_status`, id, note, version)
 		}
 		w.others.Queue(`update reports set title = $2, description = coalesce($3, description) where id = $1`, id, l.Title, r.Description)

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,7 +20,8 @@ const (
 		(select count(*) from report_acts a where a.report_id = r.id and a.action = 'note'), r.duplicate_of,
 		r.due_at, r.overdue_level, r.waiting,
 		array(select ph.id from photos ph where ph.report_id = r.id and ph.state = 'ready' order by ph.created_at, ph.id),
-		coalesce(r.hidden_reason, ''), (select count(*) from abuse_reports b where b.report_id = r.id and b.settled_at is null)
+		coalesce(r.hidden_reason, ''), (select count(*) from abuse_reports b where b.report_id = r.id and b.settled_at is null),
+		(select count(*) from comments where report_id = r.id and ` + unseenSQL + `)
 	from (select r.* from reports r`
 	taskJoinSQL = `) r
 	join categories c on c.id = r.category_id
@@ -35,7 +37,7 @@ func scanTask(row pgx.CollectableRow) (report.Task, error) {
 	err := row.Scan(&t.ID, &t.Title, &t.Category.ID, &t.Category.Name, &lat, &lon, &t.Address,
 		&t.Privacy, &t.Status, &t.Score, &t.Version, &t.CreatedAt, &t.UpdatedAt,
 		&assignee, &assigneeName, &departmentID, &department, &t.Routed, &t.Notes, &t.Original,
-		&t.DueAt, &t.Overdue, &t.Waiting, &t.Photos, &t.HiddenReason, &t.Abuse)
+		&t.DueAt, &t.Overdue, &t.Waiting, &t.Photos, &t.HiddenReason, &t.Abuse, &t.Comments)
 	if lat != nil && lon != nil {
 		t.Position = &report.Position{Latitude: *lat, Longitude: *lon}
 	}
@@ -63,6 +65,19 @@ func (s *Workbench) Queue(ctx context.Context, filter report.Filter, after *repo
 		return report.Queue{Tasks: tasks}, nil
 	}
 	return report.Queue{Tasks: tasks[:limit], Next: filter.CursorAtTask(tasks[limit-1])}, nil
+}
+
+// Waiting counts what waits for officials.
+func (s *Workbench) Waiting(ctx context.Context) (n report.Waiting, err error) {
+	err = s.db.pool.QueryRow(ctx, `
+		select
+			(select count(distinct c.report_id) from comments c join reports r on r.id = c.report_id and r.hidden_reason is null where not c.seen and c.hidden_reason is null),
+			(select count(distinct report_id) from abuse_reports where settled_at is null),
+			(select count(*) from photos where state = 'held')`).Scan(&n.Commented, &n.Abuse, &n.Photos)
+	if err != nil {
+		return n, fmt.Errorf("count what waits: %w", err)
+	}
+	return n, nil
 }
 
 // Counts counts the reports that match filter, and those for each other choice
@@ -112,7 +127,7 @@ func (s *Workbench) CountOverTime(ctx context.Context, filter report.Filter, int
 			count(*) filter (where h.to_status = 'resolved'),
 			count(*) filter (where h.to_status = 'rejected')
 		from status_history h join reports r on r.id = h.report_id`+q.where()+`
-		  and (h.from_status is null or h.to_status in ('resolved', 'rejected'))
+		  and (h.from_status is null or h.to_status in ('resolved', 'rejected') and h.from_status <> h.to_status) -- answers are no changes
 		group by begins, r.category_id
 		order by begins, r.category_id`, q.args...)
 	for i := range counts {

@@ -226,6 +226,9 @@ func (q *query) filter(f report.Filter) {
 	if f.Overdue > 0 {
 		q.and(`r.overdue_level >= %s and r.status in ('pending', 'in_progress')`, f.Overdue)
 	}
+	if f.NewComments {
+		q.and(`r.id = any(array(select report_id from comments where ` + unseenSQL + `))`)
+	}
 	if f.Box != nil {
 		q.and(`r.latitude between %s and %s`, f.Box.South, f.Box.North)
 		longitude := `r.longitude between %s and %s`

@@ -101,3 +101,67 @@ func (c *statusChange) write(w *writeBatch) error {
 	})
 	return nil
 }
+
+// Answer adds an official's answer to a report's history, together with the
+// event that announces it. With idempotent it does so at most once per key, as
+// Create does.
+func (s *Reports) Answer(ctx context.Context, id uuid.UUID, a report.Answer, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
+	c := &answerChange{trace: service.TraceFrom(ctx), id: id, answer: a, idempotent: idempotent}
+	if idempotent != nil {
+		c.key = s.db.hashKey(idempotent)
+	}
+	if err := s.db.committer.do(ctx, c); err != nil {
+		return nil, err
+	}
+	return c.earlier.response, nil
+}
+
+type answerChange struct {
+	trace      string
+	id         uuid.UUID
+	answer     report.Answer
+	idempotent *report.Idempotent // nil without a key
+	key        keyHash
+	locked     *lockedReport
+	earlier    storedResponse
+}
+
+// scope keeps requests with the same key apart, because a key is one report's.
+func (c *answerChange) scope() scope { return scope{subject: c.id} }
+
+func (c *answerChange) read(r *readBatch) {
+	c.locked, c.earlier = r.lock(c.id), storedResponse{}
+	if c.idempotent != nil {
+		c.earlier.read(&r.others, c.key)
+	}
+}
+
+func (c *answerChange) write(w *writeBatch) error {
+	if err := c.locked.check(true); err != nil {
+		return err
+	}
+	if c.idempotent != nil {
+		if err := c.earlier.check(c.idempotent); err != nil {
+			return err
+		}
+		if c.earlier.found {
+			w.doneBefore = true
+			return nil
+		}
+	}
+	filing := &c.locked.Filing
+	entry := filing.Answer(c.answer)
+	if err := w.enqueue(statusUpdate(filing, entry, c.locked.status), filing.Reporter.ID, c.trace); err != nil {
+		return err
+	}
+	c.locked.status = w.announced()
+	w.history = append(w.history, historyRow{c.id, entry})
+	w.update(c.locked)
+	if c.answer.ByName != "" {
+		w.others.Queue(namedOfficialSQL, c.answer.By, c.answer.ByName)
+	}
+	if c.idempotent != nil {
+		storeResponse(&w.others, c.key, c.idempotent)
+	}
+	return nil
+}

@@ -32,6 +32,7 @@ type Filter struct {
 	FiledFrom, FiledTo time.Time // from one on, before the other; zero for no bound
 	Overdue            int       // at this level or a higher one, and open; 0 for all
 	Hidden             bool      // only hidden reports; otherwise none, except a reporter's own
+	NewComments        bool      // only with comments that no official has seen
 }
 
 // An Order is the order of a list. The sort key may change while a client turns
@@ -73,6 +74,9 @@ func (f Filter) List() uint32 {
 	}
 	if f.Hidden {
 		_, _ = fmt.Fprint(sum, " hidden")
+	}
+	if f.NewComments {
+		_, _ = fmt.Fprint(sum, " new comments")
 	}
 	return sum.Sum32()
 }

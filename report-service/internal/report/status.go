@@ -57,6 +57,10 @@ type Change struct {
 	At      time.Time
 }
 
+// IsAnswer reports whether c is an official's answer, which leaves the status as
+// it was.
+func (c Change) IsAnswer() bool { return c.From == c.To }
+
 // A Move is an official's request to change a report's status.
 type Move struct {
 	To      Status
@@ -93,4 +97,29 @@ func (f *Filing) Move(m Move, now time.Time) (entry Change, ok bool, err error) 
 	f.Status = m.To
 	f.touch(now)
 	return Change{From: from, To: f.Status, Note: note, By: m.By, Version: f.Version, At: f.UpdatedAt}, true, nil
+}
+
+// An Answer is what an official says to everybody about a report without
+// changing its status.
+type Answer struct {
+	Text   string
+	By     string // the official
+	ByName string // for other officials
+	At     time.Time
+}
+
+// NewAnswer returns the answer of an official.
+func NewAnswer(text string, by Official, now time.Time) (Answer, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return Answer{}, fault.NewInvalid("/text", "must not be blank")
+	}
+	return Answer{Text: text, By: by.ID, ByName: by.Name, At: stored(now)}, nil
+}
+
+// Answer returns the entry of a for f's history. It is a change of f, whatever
+// the status: people answer about what is closed, too.
+func (f *Filing) Answer(a Answer) Change {
+	f.touch(a.At)
+	return Change{From: f.Status, To: f.Status, Note: a.Text, By: a.By, Version: f.Version, At: f.UpdatedAt}
 }

@@ -68,6 +68,7 @@ type Task struct {
 	Waiting    bool        // whether the city waits for the resident
 	Photos     []uuid.UUID // ready ones, oldest first
 	Abuse      int64       // complaints that no official has settled
+	Comments   int64       // that no official has seen
 }
 
 // A Queue is a part of the officials' list.
@@ -82,6 +83,7 @@ type ActKind string
 // The kinds of acts.
 const (
 	Moved    ActKind = "move"   // to another status, for all to see
+	Answered ActKind = "answer" // for all to see, without another status
 	Assigned ActKind = "assign" // to an official or a department
 	Noted    ActKind = "note"   // internally
 
@@ -133,6 +135,13 @@ type BulkMove struct {
 	Note    string
 	Reports []uuid.UUID
 	Refused []uuid.UUID // reports that were not moved; nil if the move did not end
+}
+
+// Waiting counts what waits for officials in the whole city.
+type Waiting struct {
+	Commented int64 // reports with comments that no official has seen
+	Abuse     int64 // reports with complaints that no official has settled
+	Photos    int64 // held ones
 }
 
 // A GroupCount is how many reports share a status, category, department and

@@ -1,0 +1,2 @@
+drop index comments_unseen;
+alter table comments drop column seen;

@@ -172,7 +172,7 @@ func play(t *testing.T, author person) world {
 		}
 	}
 	work(t, olga, anonymous, benesReport)
-	moderate(t, carl, olga, anonymous, await)
+	moderate(t, c.Client, carl, olga, anonymous, await)
 	talk(t, residents[author].Client, carl, anonymous, await)
 	// The upload is the same, whoever the author is.
 	photo := c.upload(residents[author].Client, anonymous, smallPicture(t))
@@ -328,13 +328,15 @@ func work(t *testing.T, olga *client.Client, report, duplicate client.Report) {
 	}
 }
 
-// moderate has a resident report abuse, and an official hide the report, redact it
+// moderate has a resident and somebody without an account report abuse, and an official hide the report, redact it
 // and show it again.
-func moderate(t *testing.T, carl, olga *client.Client, report client.Report, await func(client.Report)) {
+func moderate(t *testing.T, nobody, carl, olga *client.Client, report client.Report, await func(client.Report)) {
 	t.Helper()
 	path := "/reports/" + report.ID.String()
-	if err := carl.Do(t.Context(), http.MethodPost, path+"/abuse", map[string]string{"reason": "personal_data", "text": "It names the landlord"}, nil); err != nil {
-		t.Fatalf("report abuse: %v", err)
+	for _, complainant := range []*client.Client{carl, nobody} {
+		if err := complainant.Do(t.Context(), http.MethodPost, path+"/abuse", map[string]string{"reason": "personal_data", "text": "It names the landlord"}, nil); err != nil {
+			t.Fatalf("report abuse: %v", err)
+		}
 	}
 	for _, act := range []struct {
 		method, path string
@@ -447,6 +449,7 @@ func (c *stack) observe(w world, reports []client.Report, readers map[string]*cl
 		paths := []string{"/categories", "/reports", "/reports/mine", "/notifications", "/notifications/unread-count", "/me/follows", "/map/points?zoom=3&bbox=-180,-90,180,90"}
 		for _, report := range reports {
 			paths = append(paths, "/reports/"+report.ID.String(), "/reports/"+report.ID.String()+"/history", "/reports/"+report.ID.String()+"/preview",
+				"/reports/"+report.ID.String()+"/preview?lang=id",
 				"/reports/"+report.ID.String()+"/comments")
 		}
 		w[name] = c.answers(user, paths)

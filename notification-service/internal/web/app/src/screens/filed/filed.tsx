@@ -127,19 +127,6 @@ function Notify({ report }: { report: Report }) {
     <section class="panel stack" aria-labelledby="notify" aria-busy={busy}>
       <h2 id="notify">{t('filed.notify')}</h2>
       {anonymous && <p class="quiet">{t('privacy.mail.hint')}</p>}
-      <div role="status">
-        {byMail && (
-          <p>
-            <Icon name="check" /> {t('filed.mail-on')}
-          </p>
-        )}
-        {here && (
-          <p>
-            <Icon name="check" /> {t('filed.push-on')}
-          </p>
-        )}
-        {config.push && can === 'denied' && <p class="quiet">{t('filed.push-denied')}</p>}
-      </div>
       <div class="bar">
         {contact?.state === 'active' && !byMail && (
           <button type="button" onClick={() => void mail()}>
@@ -156,6 +143,19 @@ function Notify({ report }: { report: Report }) {
             {t('filed.mail-add')}
           </a>
         )}
+      </div>
+      <div role="status">
+        {byMail && (
+          <p>
+            <Icon name="check" /> {t('filed.mail-on')}
+          </p>
+        )}
+        {here && (
+          <p>
+            <Icon name="check" /> {t('filed.push-on')}
+          </p>
+        )}
+        {config.push && can === 'denied' && <p class="quiet">{t('filed.push-denied')}</p>}
       </div>
       <Fault error={error} />
     </section>

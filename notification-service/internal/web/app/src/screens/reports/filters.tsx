@@ -40,11 +40,11 @@ export function FilterBar({ filters, sorting }: { filters: Filters; sorting: Sor
           ))}
         </select>
       </label>
-      <button type="button" class="more-filters" aria-expanded={open} aria-controls="more-filters" onClick={() => setOpen(!open)}>
+      <button type="button" class="filter-toggle" aria-expanded={open} aria-controls="filter-set" onClick={() => setOpen(!open)}>
         {t('filters')}
         {chosen > 0 && ` (${number(chosen)})`}
       </button>
-      <div id="more-filters" class="more" data-open={open}>
+      <div id="filter-set" class="filter-set" data-open={open}>
         <label class="category">
           <span class="hidden">{t('category')}</span>
           <select value={filters.category.join(',')} onChange={(event) => setQuery({ category: event.currentTarget.value })}>

@@ -1,6 +1,7 @@
 package consumer_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -53,4 +54,48 @@ func TestDeletedQueueIsRemembered(t *testing.T) {
 	if err != nil || len(left) != 0 || len(lost()) != 0 {
 		t.Errorf("published again: left %v, remembered %v (error %v)", left, lost(), err)
 	}
+}
+
+// So is one that was deleted while its workers were paused, and no subscription
+// declares it: what is published again finds it.
+func TestDeletedQueueIsThereWhilePaused(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Notification(t)
+	h := consumertest.New(t, pool)
+	h.Start()
+	h.WaitSubscribed(1)
+	queue := h.Topology.Queue(event.VoteReceivedKey)
+	_, err := pool.Exec(t.Context(), `insert into worker_pools (queue, concurrency, prefetch, paused) values ($1, 1, 10, true)`, queue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Eventually("nobody reads the queue", func() string {
+		if q, err := h.Inspect(queue); err != nil || q.Consumers > 0 {
+			return fmt.Sprintf("%+v (error %v)", q, err)
+		}
+		return ""
+	})
+	if _, err := h.Channel().QueueDelete(queue, false, false, false); err != nil {
+		t.Fatal(err)
+	}
+	h.EventuallyEqual("queues that were lost", 1, func() int {
+		lost, err := consumer.LostQueues(t.Context(), pool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(lost)
+	})
+	h.Eventually("the queue is there again, and bound", func() string {
+		if _, err := h.Inspect(queue); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	h.Publish(h.Vote("ann"))
+	h.Eventually("the queue has what is published", func() string {
+		if q, err := h.Inspect(queue); err != nil || q.Messages != 1 || q.Consumers != 0 {
+			return fmt.Sprintf("%+v (error %v)", q, err)
+		}
+		return ""
+	})
 }

@@ -48,24 +48,31 @@ const (
 //
 // Both services are asked at the same time, by several clients each. What each
 // of them sends follows from FUZZ_SEED alone; a failure prints it. The sums, and the
-// most memory that each service had, are printed as name=value pairs.
+// most memory that each program had, are printed as name=value pairs. Uploads that
+// are accepted go on to photo-worker, which must have a verdict on each.
 func TestAPIFuzz(t *testing.T) {
 	t.Parallel()
 	requests := int(numberFrom(t, "FUZZ_REQUESTS", fuzzRequests))
 	seed := numberFrom(t, "FUZZ_SEED", 1)
 	t.Logf("FUZZ_SEED=%d", seed)
-	c := startStack(t)
+	c := prepareStack(t)
+	c.notification.env = with(c.notification.env, "MAIL_BOUNCE_SECRET", bounceSecret)
+	c.start()
+	c.startPhotoWorker()
 	ana := c.signIn("Ana", "resident")
 	for i := range 12 {
 		file(t, ana, fmt.Sprint("Pothole ", i))
 	}
 	problems := documentedProblems(t)
+	undescribed := map[*process][]func(*rand.Rand) fuzzed{
+		c.report: {uploads(c.photographers(t))}, c.notification: {letters, pages},
+	}
 	began := time.Now()
 	var sums fuzzSums
 	t.Run("services", func(t *testing.T) { // returns once both have
 		for _, p := range []*process{c.report, c.notification} {
 			f := &fuzzer{
-				stack: c, process: p, doc: c.describe(p), problems: problems, sums: &sums,
+				stack: c, process: p, doc: c.describe(p), problems: problems, sums: &sums, undescribed: undescribed[p],
 				tokens: []string{
 					"", ana.Token(), c.userOf("carl", "resident").Token(), c.userOf("olga", "official").Token(),
 					c.userOf("pavel", "operator").Token(), c.userOf("pavel", "operator").Token(),
@@ -79,12 +86,14 @@ func TestAPIFuzz(t *testing.T) {
 			})
 		}
 	})
-	report, notification := c.report.peakMemory()>>20, c.notification.peakMemory()>>20
-	if max(report, notification) > fuzzMemory {
-		t.Errorf("the services had %d MB and %d MB at most, want no more than %d", report, notification, fuzzMemory)
+	photos := c.awaitVerdicts()
+	report, notification, photo := c.report.peakMemory()>>20, c.notification.peakMemory()>>20, c.photo.peakMemory()>>20
+	if max(report, notification, photo) > fuzzMemory {
+		t.Errorf("report-service, notification-service and photo-worker had %d, %d and %d MB at most, must have no more than %d",
+			report, notification, photo, fuzzMemory)
 	}
-	fmt.Printf("%s peak_rss_mb_report=%d peak_rss_mb_notification=%d seed=%d seconds=%.0f\n",
-		&sums, report, notification, seed, time.Since(began).Seconds())
+	fmt.Printf("%s photos=%d peak_rss_mb_report=%d peak_rss_mb_notification=%d peak_rss_mb_photo_worker=%d seed=%d seconds=%.0f\n",
+		&sums, photos, report, notification, photo, seed, time.Since(began).Seconds())
 }
 
 // fuzzSums are the account of a run.
@@ -142,8 +151,10 @@ type fuzzer struct {
 	operations []operation
 	problems   map[string]int
 	tokens     []string
-	client     *http.Client
-	sums       *fuzzSums
+	// undescribed make requests that no document has.
+	undescribed []func(*rand.Rand) fuzzed
+	client      *http.Client
+	sums        *fuzzSums
 }
 
 func (f *fuzzer) run(t *testing.T, requests int, seed uint64) {
@@ -159,7 +170,11 @@ func (f *fuzzer) run(t *testing.T, requests int, seed uint64) {
 		wg.Go(func() {
 			random := rand.New(rand.NewPCG(seed, uint64(worker)))
 			for sent.Add(1) <= int64(requests) && failures.Load() < fuzzFailures {
-				r := f.request(random)
+				makeUp := f.request
+				if random.IntN(8) == 0 {
+					makeUp = pick(random, f.undescribed)
+				}
+				r := makeUp(random)
 				status, err := f.send(t.Context(), r)
 				if err != nil {
 					failures.Add(1)
@@ -256,6 +271,8 @@ func (f *fuzzer) request(random *rand.Rand) fuzzed {
 			})
 		case 3:
 			r.body = grown(random, body)
+		case 4:
+			r.body = decorated(random, r.body)
 		}
 	}
 	r.path = path
@@ -343,6 +360,20 @@ func grown(random *rand.Rand, body any) []byte {
 	return slices.Concat(encoded[:len(encoded)-1], []byte(grown+"}"))
 }
 
+// decorations are what texts may carry beside their letters: no width, a direction,
+// halves of pairs, colours of emojis, and what no text may have.
+var decorations = []string{
+	`\u200b`, `\u200d`, `\ufeff`, `\u202e`, `\u2066`, `\u2069`, `\ud83d\ude00`, `\ud83d`, `\ude00`, `\ude00\ud83d`, `\ud83d\udc69\u200d\ud83d\udc67`,
+	`\ud83c\udff3\ufe0f`, `\u0000`, `\u0001`, `\u001b[31m`, `\u007f`, `\u0085`, `\u2028`, `\u0301`, `\ufdd0`, `\uffff`, `\udb40\udc41`, "\xed\xa0\x80", "\xc0\x80",
+}
+
+// decorated returns JSON with decorations in some of its texts.
+func decorated(random *rand.Rand, body []byte) []byte {
+	return regexp.MustCompile(`:"`).ReplaceAllFunc(body, func(start []byte) []byte {
+		return append(start, strings.Repeat(pick(random, decorations), pick(random, []int{0, 1, 3, 200}))...)
+	})
+}
+
 // longHeader returns a header with a list in it that is as long as may be.
 func longHeader(random *rand.Rand) (name, value string) {
 	list := pick(random, [][2]string{
@@ -355,7 +386,8 @@ func longHeader(random *rand.Rand) (name, value string) {
 
 func hostileValue(random *rand.Rand) any {
 	return pick(random, []any{
-		nil, true, false, 0, -1, 1, 1.5, 1e300, 2147483648, 1 << 53, "", "x", []any{}, []any{[]any{}}, map[string]any{}, map[string]any{"a": nil},
+		nil, true, false, 0, -1, 1, 1.5, 1e300, 90, -90, 180, -180, 90.0000001, 179.99999999, 1e-320, -1e-7,
+		2147483648, 1 << 53, "", "x", []any{}, []any{[]any{}}, map[string]any{}, map[string]any{"a": nil},
 		hostileText(random), hostileText(random), hostileText(random),
 	})
 }
@@ -369,7 +401,9 @@ var hostileTexts = []string{
 	"../../etc/passwd", "..%2f..", "%00", "\x00", "a\x00b", "\n", "\r\nX: y", "\u200b", "\u202etxt", "\ufeff", "é", "e\u0301", "𝕏", "👩‍👩‍👧", "ﷺ",
 	"pending", "rejected", "upvote", "anonymous", "report.created", "queue.vote_received", "v1.a.1", "v1.0c0ffee0.1", "v1.0c0ffee0.9223372036854775808",
 	"0198c0de-0000-7000-8000-000000000001", "00000000-0000-0000-0000-000000000000", "{0198c0de-0000-7000-8000-000000000001}",
-	"106,-7,107,-6", "180,90,-180,-90", "1,2,3", "nan,nan,nan,nan", "2026-02-30T00:00:00Z", "0000-00-00", `"1"`, `W/"1"`, "*",
+	"106,-7,107,-6", "180,90,-180,-90", "-180,-90,180,90", "179,-90,-179,90", "0,0,0,0", "1e-320,0,1e300,1", "1,2,3", "nan,nan,nan,nan",
+	`{"type":"Polygon","coordinates":[[[180,90],[-180,-90]]]}`, "=HYPERLINK(\"http://x\")", "@SUM(1+1)", "+1", "-2+3", "\t=1", "a,b;c", "a & b | !c <-> d:*", "(((", "lampu jalan mati", "l'or d\"x", "a:b", "*:*",
+	"2026-02-30T00:00:00Z", "0000-00-00", `"1"`, `W/"1"`, "*",
 }
 
 func hostileText(random *rand.Rand) string {
@@ -444,6 +478,15 @@ func (f *fuzzer) check(r fuzzed, resp *http.Response) error {
 	case resp.StatusCode >= http.StatusInternalServerError:
 		return fmt.Errorf("answered %d %.300s", resp.StatusCode, answer)
 	case resp.StatusCode < http.StatusBadRequest || r.method == http.MethodHead:
+		return nil
+	}
+	if mediaType == "text/html" && strings.Contains(r.header.Get("Accept"), "text/html") { // a page, for people
+		if found := internals.Find(answer); found != nil {
+			return fmt.Errorf("the page shows %q: %.300s", found, answer)
+		}
+		return nil
+	}
+	if resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && mediaType == "text/plain" { // of a file of the page, by net/http
 		return nil
 	}
 	err = f.checkProblem(resp, mediaType, answer)

@@ -25,10 +25,12 @@ type mailServer struct {
 	t       *testing.T
 	address string
 
-	mu      sync.Mutex
-	mails   []mail
-	signal  chan struct{} // closed and replaced with each mail
-	refused map[string]*smtp.SMTPError
+	mu       sync.Mutex
+	mails    []mail
+	signal   chan struct{} // closed and replaced with each mail
+	refused  map[string]*smtp.SMTPError
+	distrust bool // it refuses the sender
+	asked    int  // mails, while it does
 }
 
 // A mail is one as it came: the envelope, and all of its text as it was sent and as
@@ -86,6 +88,40 @@ func (s *mailServer) refuse(address string, as *smtp.SMTPError) {
 	s.refused[address] = as
 }
 
+// refuseSender lets every mail be refused for the sender's sake, as a server does
+// that trusts it no more, or ends that.
+func (s *mailServer) refuseSender(refuse bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.distrust = refuse
+}
+
+// Refusals of the sender, by the command that they answer. They say nothing about
+// the recipient, whose address some of them are an answer to.
+var (
+	refusalOfMail = &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 7, 1}, Message: "sender is not allowed"}
+	refusalOfRcpt = &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 8}, Message: "sender address rejected: domain not found"}
+	refusalOfData = &smtp.SMTPError{Code: 554, EnhancedCode: smtp.EnhancedCode{5, 7, 26}, Message: "unauthenticated mail"}
+)
+
+// distrusts reports whether the server refuses a mail at the command, each of which
+// has its turn.
+func (s *mailServer) distrusts(command int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if command == 0 && s.distrust {
+		s.asked++
+	}
+	return s.distrust && s.asked%3 == command
+}
+
+// refusals returns how many mails were refused for the sender's sake.
+func (s *mailServer) refusals() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
+}
+
 // A mailSession is one connection.
 type mailSession struct {
 	server *mailServer
@@ -96,12 +132,16 @@ func (s *mailSession) Reset()        { s.mail = mail{} }
 func (s *mailSession) Logout() error { return nil }
 
 func (s *mailSession) Mail(from string, _ *smtp.MailOptions) error {
-	s.mail.from = from
+	if s.mail.from = from; s.server.distrusts(0) {
+		return refusalOfMail
+	}
 	return nil
 }
 
 func (s *mailSession) Rcpt(to string, _ *smtp.RcptOptions) error {
-	s.mail.to = to
+	if s.mail.to = to; s.server.distrusts(1) {
+		return refusalOfRcpt
+	}
 	s.server.mu.Lock()
 	defer s.server.mu.Unlock()
 	if refusal := s.server.refused[to]; refusal != nil {
@@ -114,6 +154,9 @@ func (s *mailSession) Data(r io.Reader) error {
 	raw, err := io.ReadAll(r)
 	if err != nil {
 		return err
+	}
+	if s.server.distrusts(2) {
+		return refusalOfData
 	}
 	content, err := mailtext.Read(raw)
 	if err != nil {

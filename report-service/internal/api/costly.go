@@ -28,8 +28,8 @@ const publicPatience, officialsPatience = 2 * time.Second, 10 * time.Second
 func newGates(room int) gates {
 	room = max(1, room)
 	return gates{
-		costly.New(room, costly.Share, publicPatience),
-		costly.New(room, ratelimit.Limit{}, officialsPatience),
+		costly.New(room, 1, costly.Share, publicPatience),
+		costly.New(room, 2, ratelimit.Limit{}, officialsPatience),
 	}
 }
 

@@ -21,17 +21,17 @@ import (
 )
 
 const (
-	// perCaller is how many requests of one caller may run at a time, and maxInside
-	// how many may run or wait: as many as a page makes at once, and more.
-	perCaller, maxInside = 2, 10
+	// maxInside is how many requests of one caller may run or wait: as many as a page
+	// makes at once, and more.
+	maxInside = 10
 	// mostPaid is the price of a request that took longer: a database that hangs is
 	// not the caller's fault.
 	mostPaid = 2 * time.Second
 )
 
-// Share is what each caller may take of the database's time: a quarter of a
-// processor, and five seconds at once.
-var Share = ratelimit.Limit{Turns: 5000, Period: 20 * time.Second}
+// Share is what each caller may take of the database's time: a tenth of a processor,
+// and two seconds at once.
+var Share = ratelimit.Limit{Turns: 2000, Period: 20 * time.Second}
 
 // ErrBusy is the refusal of a request that found no room: others have it.
 var ErrBusy = errors.New("as many expensive requests are running as may")
@@ -50,6 +50,7 @@ func (e *TooManyError) Error() string {
 type Gate struct {
 	room     *semaphore.Weighted // of all callers
 	paid     *ratelimit.Limiter  // milliseconds
+	each     int64               // how many of one caller run at a time
 	patience time.Duration
 
 	mu      sync.Mutex
@@ -62,11 +63,12 @@ type caller struct {
 	turns  *semaphore.Weighted
 }
 
-// New returns a Gate that lets so many in at a time, each caller within share: in
-// milliseconds, or the zero Limit for no bound. A request waits for patience.
-func New(room int, share ratelimit.Limit, patience time.Duration) *Gate {
+// New returns a Gate that lets as many in at a time as there is room, so many of each
+// caller, and each within share: in milliseconds, or the zero Limit for no bound. A
+// request waits for patience.
+func New(room, each int, share ratelimit.Limit, patience time.Duration) *Gate {
 	return &Gate{
-		room: semaphore.NewWeighted(int64(room)), paid: ratelimit.New(share), patience: patience,
+		room: semaphore.NewWeighted(int64(room)), paid: ratelimit.New(share), each: int64(each), patience: patience,
 		callers: make(map[string]*caller),
 	}
 }
@@ -130,7 +132,7 @@ func (g *Gate) enter(name string) *caller {
 	defer g.mu.Unlock()
 	c := g.callers[name]
 	if c == nil {
-		c = &caller{turns: semaphore.NewWeighted(perCaller)}
+		c = &caller{turns: semaphore.NewWeighted(g.each)}
 		g.callers[name] = c
 	}
 	if c.inside >= maxInside {

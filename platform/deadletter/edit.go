@@ -2,6 +2,7 @@ package deadletter
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -18,8 +19,16 @@ type Edit struct {
 	Changes []Change
 }
 
+// A ContractError says in which ways a body breaks the contract. It quotes nothing of
+// the body.
+type ContractError struct{ Faults []string }
+
+// Error returns all faults.
+func (e *ContractError) Error() string { return strings.Join(e.Faults, "; ") }
+
 // NewEdit checks the body that an operator wrote for e against the contract.
-// Values that were masked for the operator are put back.
+// Values that were masked for the operator are put back. A body that breaks the
+// contract is a *ContractError.
 func NewEdit(e *Entry, body json.RawMessage) (Edit, error) {
 	edited, err := onejson.Decode(body)
 	if _, object := edited.(map[string]any); err != nil || !object {
@@ -31,8 +40,12 @@ func NewEdit(e *Entry, body json.RawMessage) (Edit, error) {
 		return Edit{}, fault.NewInvalid("/body", "must leave masked values where they were, or have others in their place")
 	}
 	whole := encodeJSON(edited)
-	if _, err := event.Decode(event.Key(e.Type), whole); err != nil {
-		return Edit{}, fault.NewInvalid("/body", failure.Undecodable(err).Text)
+	if faults := event.Faults(event.Key(e.Type), whole); len(faults) > 0 {
+		broken := new(ContractError)
+		for _, err := range faults {
+			broken.Faults = append(broken.Faults, failure.Undecodable(err).Text)
+		}
+		return Edit{}, broken
 	}
 	return Edit{Body: whole, ID: uuid.NewString(), Changes: diff(MaskBody(e.Body), MaskBody(whole))}, nil
 }

@@ -466,7 +466,6 @@ func (c *stack) observe(w world, reports []client.Report, readers map[string]*cl
 		"/admin/outbox/messages", "/admin/outbox/audit", "/admin/dlq/messages", "/admin/dlq/messages/1",
 		"/admin/dlq/groups", "/admin/dlq/stats", "/admin/dlq/export", "/admin/dlq/audit",
 		"/admin/webhooks", "/admin/deliveries/1", "/admin/deliveries?report_id=" + reports[0].ID.String(),
-		"/admin/reports/health", "/admin/notifications/health",
 	})
 	w.readTables(c.t, c.reportDB, "reporters", "commenters")
 	w.readTables(c.t, c.notificationDB, "streams")

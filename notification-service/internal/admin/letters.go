@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -135,6 +136,11 @@ func (a *API) edit(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	edit, err := deadletter.NewEdit(&entry, request.Body)
+	if broken, ok := errors.AsType[*deadletter.ContractError](err); ok {
+		return service.InvalidInput.New("", each(broken.Faults, func(text string) service.FieldError {
+			return service.FieldError{Pointer: "/body", Detail: text}
+		})...)
+	}
 	if err != nil {
 		return err
 	}

@@ -90,6 +90,11 @@ export class Failure extends Error {
     return status === 0 || status >= 500 || this.kind === 'request-running';
   }
 
+  /** All that is wrong with the field that a JSON pointer names. */
+  faults(pointer: string): string[] {
+    return (this.problem?.errors ?? []).filter((fault) => fault.pointer === pointer).map(({ detail }) => detail);
+  }
+
   /** What is wrong with the field that a JSON pointer names. */
   fault(pointer: string): string | undefined {
     return this.problem?.errors?.find((fault) => fault.pointer === pointer)?.detail;

@@ -32,7 +32,7 @@ export function EditForm({ letter, onClose }: { letter: DeadLetter; onClose(): v
       setError(failure);
     }
   };
-  const wrong = error instanceof Failure ? error.fault('/body') : undefined;
+  const wrong = error instanceof Failure ? error.faults('/body') : [];
   const submit = (event: Event) => {
     event.preventDefault();
     void send(changes === undefined);
@@ -60,7 +60,11 @@ export function EditForm({ letter, onClose }: { letter: DeadLetter; onClose(): v
           </p>
         )}
         <Fault error={error} />
-        {wrong && <p class="fault">{cause(wrong)}</p>}
+        {wrong.map((each) => (
+          <p key={each} class="fault">
+            {cause(each)}
+          </p>
+        ))}
         {changes && <Diff changes={changes} />}
         <button class="primary" disabled={changes?.length === 0}>
           {t(changes ? 'edit.save' : 'edit.check')}

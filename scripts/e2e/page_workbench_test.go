@@ -392,6 +392,7 @@ func TestPageExportAndNumbers(t *testing.T) {
 		live,
 		browser.Click(".tabs a", "Statistics"),
 		browser.Until(`[...document.querySelectorAll('.sums tbody tr')].some((tr) => [...tr.querySelectorAll('td')].map((td) => td.textContent).join() === '2,1,0')`),
+		browser.See("caption", "By department"), browser.See("p", "Half of what was resolved"),
 	)
 	page.checkFaults()
 }

@@ -28,6 +28,7 @@ export type QueueCounts = ReportSchemas['schemas']['QueueCounts'];
 export type QueueWaiting = ReportSchemas['schemas']['QueueWaiting'];
 export type BulkMove = ReportSchemas['schemas']['BulkMove'];
 export type MoveResult = ReportSchemas['schemas']['MoveResult'];
+export type NumbersOverTime = ReportSchemas['schemas']['Numbers'];
 export type PeriodNumbers = ReportSchemas['schemas']['Number'];
 export type OutboxStats = ReportSchemas['schemas']['OutboxStats'];
 export type OutboxMessage = ReportSchemas['schemas']['OutboxMessage'];

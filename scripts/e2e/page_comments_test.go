@@ -74,3 +74,41 @@ func TestPageCommentsAccessible(t *testing.T) {
 		look{"comments, an official's", olga, address, append(shown[:1:1], browser.Click(".comments button", "Hide the comment"), browser.See("legend, label", "Reason"))},
 	)
 }
+
+// What a resident says under a report reaches the officials at once, and they answer
+// without changing the status, as often as there is something to say. Whoever filed
+// it reads that.
+func TestPageConversation(t *testing.T) {
+	t.Parallel()
+	c := startStackWithComments(t)
+	ana, ben, olga := c.signIn("Ana", "resident"), c.signIn("Ben", "resident"), c.signIn("Olga", "official")
+	report := file(t, ana, "Dark crossing")
+	file(t, ana, "Another one")
+	move(t, olga, report, "resolved", "Done.")
+	page := c.reader(olga).open("queue?status=all", browser.Width(1366, 768))
+	page.do(live, browser.See(".task", "Another one"))
+	comment(t, ben, report, true)
+	page.do(
+		browser.See(".task", "1 new comment"), browser.See(".tabs .count", "1"),
+		browser.Click("label.check", "New comments"), browser.Until(`document.querySelectorAll('.task').length === 1`),
+		browser.Click(".task a", "Dark crossing"), browser.See(".desk-detail .comments li", "Anonymous"), browser.See(".desk-detail button", "Mark 1 new comment"),
+	)
+	page.checkAccessible("a report with new comments")
+	page.do(
+		browser.Fill("Answer, shown to everyone", "We look at it on Thursday."), browser.Click(".desk-detail button", "Send answer"),
+		browser.See(".empty", "No reports here"), browser.Until(`!document.querySelector('.tabs .count')`),
+		browser.Click("button", "Clear filters"), browser.Click(".task a", "Dark crossing"),
+		browser.See(".desk-detail .acts li", "you answered"), browser.See(".desk-detail .badge", "Resolved"),
+		browser.Fill("Answer, shown to everyone", "It rains; Friday then."), browser.Click(".desk-detail button", "Send answer"),
+		browser.See(".desk-detail .status-form [role=status]", "The answer is sent."), browser.See(".desk-detail .acts", "Friday then"),
+	)
+	page.checkFaults()
+
+	anas := c.reader(ana).open("")
+	anas.do(
+		browser.Click(".bell", ""), browser.See(".group", "The city has answered"), browser.See(".group", "on Thursday"),
+		browser.Click(".group a", "Dark crossing"), browser.See(".timeline", "Answer of the city"), browser.See(".timeline", "Friday then"),
+		browser.See(".report .badge", "Resolved"),
+	)
+	anas.checkFaults()
+}

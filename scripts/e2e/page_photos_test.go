@@ -213,7 +213,8 @@ func TestPageThumbnails(t *testing.T) {
 	)
 	resident.checkFaults()
 	official := c.reader(olga).open("queue", browser.Width(1280, 800))
-	official.do(in(".task"), browser.Click(".task a", "Lamp is out"), browser.Click("button", "Mark as duplicate"), in(".picker button"))
+	official.do(in(".task"), browser.Click(".task a", "Lamp is out"), browser.Click("summary", "Duplicates and moderation"),
+		browser.Click("button", "Mark as duplicate"), in(".picker button"))
 	official.checkAccessible("thumbnails of a queue")
 	official.do(browser.Click(".picker button", "Dark crossing"), browser.Until(`!document.querySelector('dialog')`),
 		browser.Go(c.gateway.URL+"/queue?status=all&report="+original.ID.String()), in(".desk-detail li"))

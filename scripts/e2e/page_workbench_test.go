@@ -31,32 +31,105 @@ func focusOn(title string) browser.Action {
 }
 
 // An official who empties the queue one by one needs three keys for each report;
-// the focus goes to the next one by itself.
+// the focus goes to the next one by itself, and what it says stays in sight.
 func TestPageWorkbenchByKeyboard(t *testing.T) {
 	t.Parallel()
-	const reports, most = 20, 100
+	const reports, most = 20, 61
 	c := startStack(t)
 	ana := c.signIn("Ana", "resident")
 	for i := range reports {
 		file(t, ana, fmt.Sprintf("Report %02d", i))
 	}
-	page := keys{tab: c.reader(c.signIn("Olga", "official")).open("queue", browser.Width(1280, 800))}
+	page := keys{tab: c.reader(c.signIn("Olga", "official")).open("queue", browser.Width(1366, 768))}
 	page.do(browser.See(".task", "Report 19"))
 	page.press("j")
 	for i := range reports {
 		page.do(focusOn(fmt.Sprintf("Report %02d", i)))
 		page.press("m")
 		page.do(browser.Until(`document.activeElement.matches('.desk-detail input[type=radio]')`),
-			browser.See(".desk-detail h2", fmt.Sprintf("Report %02d", i)))
+			browser.See(".desk-detail h2", fmt.Sprintf("Report %02d", i)), onTop(".desk-detail .story"))
 		page.press(" ", kb.Enter)
 	}
 	page.do(browser.See(".empty", "No reports here"), browser.Until(`document.activeElement.tagName === 'H1'`))
 	c.checkStatuses("in_progress", reports)
-	if page.pressed >= most {
-		t.Errorf("%d keys for %d reports, want fewer than %d", page.pressed, reports, most)
+	if page.pressed > most {
+		t.Errorf("%d keys for %d reports, want %d at most", page.pressed, reports, most)
 	}
 	t.Logf("%d reports moved with %d keys", reports, page.pressed)
 	page.checkFaults()
+}
+
+// onTop waits until an element is in the window, and nothing covers it.
+func onTop(selector string) browser.Action {
+	return browser.Until(`((element) => {
+		const { left, top, width, height } = element?.getBoundingClientRect() ?? { width: 0 };
+		return width > 0 && element.contains(document.elementFromPoint(left + Math.min(width, 20) / 2, top + height / 2));
+	})(document.querySelector('` + selector + `'))`)
+}
+
+// At a laptop an official sees a page of the queue. What is selected can be acted
+// on wherever the list is scrolled to, the result is said, and there is a way back
+// where the rules have one.
+func TestPageDeskOfALaptop(t *testing.T) {
+	t.Parallel()
+	const reports, visible = 24, 12
+	c := startStack(t)
+	ana := c.signIn("Ana", "resident")
+	for i := range reports {
+		file(t, ana, fmt.Sprintf("Report %02d", i))
+	}
+	page := keys{tab: c.reader(c.signIn("Olga", "official")).open("queue", browser.Width(1366, 768))}
+	page.do(browser.See(".task", "Report 23"))
+	rows := `[...document.querySelectorAll('.task')].filter((row) => {
+		const { top, bottom } = row.getBoundingClientRect();
+		const list = document.querySelector('.desk-list').getBoundingClientRect();
+		return top >= list.top && bottom <= Math.min(list.bottom, innerHeight) && bottom - top <= 34;
+	}).length`
+	for _, language := range []string{"en", "id"} {
+		page.do(browser.Until(fmt.Sprintf("(localStorage.setItem('cityconnect.language', %q), true)", language)), browser.Reload(), browser.See(".task", "Report 23"))
+		if n, err := browser.Ask[int](page.Tab, rows); err != nil || n < visible {
+			t.Errorf("%s: %d rows are in sight (error: %v), want %d", language, n, err, visible)
+		}
+		if lines, err := browser.Ask[int](page.Tab, `new Set([...document.querySelectorAll('.work-filters > :not(.clear)')].map((e) => Math.round(e.getBoundingClientRect().bottom))).size`); err != nil || lines != 1 {
+			t.Errorf("%s: the filters take %d lines (error: %v), want 1", language, lines, err)
+		}
+	}
+	page.do(browser.Until("(localStorage.setItem('cityconnect.language', 'en'), true)"), browser.Reload(), browser.See(".task", "Report 23"))
+
+	page.press("j")
+	page.do(focusOn("Report 00"), browser.PressHolding(chromedp.ModifierCtrl, kb.End), focusOn("Report 23"))
+	for i := range 5 {
+		page.do(browser.PressHolding(chromedp.ModifierShift, kb.ArrowUp), focusOn(fmt.Sprintf("Report %d", 22-i)))
+	}
+	page.do(
+		browser.See(".act-bar [role=status]", "6 selected"), onTop(".act-bar .primary"),
+		browser.Press("m"), browser.Click("dialog .chip", "In progress"), browser.Click("dialog .primary", "6 reports"),
+		browser.See(".act-bar [role=status]", "6 reports are now “In progress”"), onTop(".act-bar button"),
+	)
+	c.checkStatuses("in_progress", 6)
+	page.do(browser.See(".act-bar button", "Undo"), browser.Press("u"), browser.See(".act-bar [role=status]", "6 reports are what they were before"), browser.See(".task", "Report 20"))
+	c.checkStatuses("pending", reports)
+
+	page.do(
+		browser.Click(".found button", "Map"), browser.Until(`location.search.includes('map=1')`),
+		browser.See(".queue-map .map-canvas", ""), browser.See(".task", "Report 00"),
+		browser.Click(".found button", "Map"), browser.Until(`!document.querySelector('.queue-map')`),
+	)
+
+	// What is resolved is reopened with a note alone.
+	page.do(
+		browser.Click(".task a", "Report 00"), browser.Click(".desk-detail .chip", "Resolved"), browser.Click(".desk-detail button", "Save"),
+		browser.See(".act-bar [role=status]", "“Report 00” is now “Resolved”"), browser.See(".act-bar", "There is no undo"),
+	)
+	c.checkStatuses("resolved", 1)
+	page.checkFaults()
+
+	phone := c.reader(c.signIn("Olga", "official")).open("queue", browser.Width(390, 844))
+	phone.do(browser.Click(".task-select input", "Report 01"), browser.See(".act-bar [role=status]", "1 selected"), onTop(".act-bar .primary"))
+	if small, err := browser.Ask[int](phone.Tab, `[...document.querySelectorAll('.workbench :is(button, select), .act-bar button')].filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 44).length`); err != nil || small > 0 {
+		t.Errorf("%d controls are too small for a thumb (error: %v)", small, err)
+	}
+	phone.checkFaults()
 }
 
 // An official who goes on before a move is answered stays there: the answer
@@ -84,7 +157,7 @@ func TestPageWorkbenchAnsweredLate(t *testing.T) {
 		browser.Until(`!document.querySelector('.desk-list').textContent.includes('Report 0')`),
 		browser.Until(`!document.activeElement.closest('.desk-list')`),
 		browser.Press("j"), focusOn("Report 1"), browser.Press("m"), inForm,
-		browser.Until(`globalThis.answer() || true`), browser.See(".desk-detail [role=status]", "Status changed: Report 0"), inForm,
+		browser.Until(`globalThis.answer() || true`), browser.See(".act-bar [role=status]", "“Report 0” is now “In progress”"), inForm,
 		browser.See(".desk-detail h2", "Report 1"),
 		browser.Press(" "), browser.Enter(), focusOn("Report 2"),
 	)
@@ -127,7 +200,7 @@ func TestPageMovesMany(t *testing.T) {
 		browser.Until(`document.activeElement !== document.body`),
 	)
 	c.checkStatuses("in_progress", reports-1)
-	page.do(browser.Click(".tabs a", "Bulk changes"), browser.See(".rows li", "20 reports. 1 was not changed."))
+	page.do(browser.Click(".tabs a", "History"), browser.See(".rows li", "20 reports. 1 was not changed."))
 	page.checkFaults()
 }
 
@@ -256,6 +329,7 @@ func TestPageInternalWork(t *testing.T) {
 		browser.See(".acts .internal", "Which of the two lamps?"),
 		browser.Click("button", "Stop waiting"),
 		browser.See(".acts li", "stopped waiting"),
+		browser.Click("summary", "Duplicates and moderation"),
 		browser.Click("button", "Mark as duplicate"),
 		browser.Click(".picker button", "Dark crossing"),
 		browser.See(".acts li", "called it a duplicate"),
@@ -318,6 +392,7 @@ func TestPageExportAndNumbers(t *testing.T) {
 		live,
 		browser.Click(".tabs a", "Statistics"),
 		browser.Until(`[...document.querySelectorAll('.sums tbody tr')].some((tr) => [...tr.querySelectorAll('td')].map((td) => td.textContent).join() === '2,1,0')`),
+		browser.See("caption", "By department"), browser.See("p", "Half of what was resolved"),
 	)
 	page.checkFaults()
 }

@@ -144,6 +144,8 @@ func (h workbenchHandlers) countOverTime(w http.ResponseWriter, r *http.Request)
 		return fault.NewInvalid("filed_from", "must be within 400 periods of filed_to: choose a later time or a longer interval")
 	}
 	var numbers []report.PeriodCounts
+	var total report.DepartmentCounts
+	var departments []report.DepartmentCounts
 	if !findsNothing {
 		err = h.gates.do(r.Context(), r, func(ctx context.Context) (err error) {
 			numbers, err = h.workbench.CountOverTime(ctx, filter, interval)
@@ -152,12 +154,31 @@ func (h workbenchHandlers) countOverTime(w http.ResponseWriter, r *http.Request)
 		if err != nil {
 			return err
 		}
+		if total, departments, err = h.workbench.CountByDepartment(r.Context(), filter); err != nil {
+			return err
+		}
 	}
-	out := Numbers{Numbers: make([]Number, len(numbers))}
+	out := Numbers{
+		Numbers: make([]Number, len(numbers)), Departments: make([]DepartmentNumbers, len(departments)),
+		MedianSeconds: secondsOf(total.Median),
+	}
+	for i, d := range departments {
+		out.Departments[i] = DepartmentNumbers{
+			DepartmentID: d.Department, Filed: d.Filed, Resolved: d.Resolved, Rejected: d.Rejected, MedianSeconds: secondsOf(d.Median),
+		}
+	}
 	for i, n := range numbers {
 		out.Numbers[i] = Number{
 			Begin: n.Begin, CategoryID: n.Category, Filed: n.Filed, Resolved: n.Resolved, Rejected: n.Rejected,
 		}
 	}
 	return service.Encode(w, http.StatusOK, out)
+}
+
+// secondsOf returns a duration in whole seconds; nil stays nil.
+func secondsOf(d *time.Duration) *int64 {
+	if d == nil {
+		return nil
+	}
+	return new(int64(d.Round(time.Second).Seconds()))
 }

@@ -377,6 +377,18 @@ type DepartmentCount struct {
 	DepartmentID int32 `json:"department_id,omitempty,omitzero"`
 }
 
+// DepartmentNumbers The numbers of a department.
+type DepartmentNumbers struct {
+	// DepartmentID Absent for reports of none.
+	DepartmentID int32 `json:"department_id,omitempty,omitzero"`
+	Filed        int64 `json:"filed"`
+
+	// MedianSeconds From filing to resolution, of what was resolved; absent if nothing was.
+	MedianSeconds *int64 `json:"median_seconds,omitempty"`
+	Rejected      int64  `json:"rejected"`
+	Resolved      int64  `json:"resolved"`
+}
+
 // Departments All departments.
 type Departments struct {
 	Departments []Department `json:"departments"`
@@ -618,7 +630,12 @@ type Number struct {
 
 // Numbers Numbers over time.
 type Numbers struct {
-	Numbers []Number `json:"numbers"`
+	// Departments The same in all of the time, by the department that is in charge now.
+	Departments []DepartmentNumbers `json:"departments"`
+
+	// MedianSeconds From filing to resolution, of what was resolved; absent if nothing was.
+	MedianSeconds *int64   `json:"median_seconds,omitempty"`
+	Numbers       []Number `json:"numbers"`
 }
 
 // OperatorHealth What a replica found out about its parts and what it depends on.

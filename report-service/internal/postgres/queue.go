@@ -135,3 +135,43 @@ func (s *Workbench) CountOverTime(ctx context.Context, filter report.Filter, int
 	}
 	return counts, err
 }
+
+// CountByDepartment counts as CountOverTime does, by department; the sum of all is
+// in total.
+func (s *Workbench) CountByDepartment(ctx context.Context, filter report.Filter) (total report.DepartmentCounts, departments []report.DepartmentCounts, err error) {
+	q := query{args: []any{filter.FiledFrom, filter.FiledTo}}
+	filter.FiledFrom, filter.FiledTo = time.Time{}, time.Time{}
+	q.filter(filter)
+	q.and(`h.changed_at >= $1 and h.changed_at < $2`)
+	rows, err := collect(ctx, s.db.pool, "count by department", func(row pgx.CollectableRow) (n struct {
+		report.DepartmentCounts
+		all bool
+	}, err error,
+	) {
+		var seconds *float64
+		err = row.Scan(&n.all, &n.Department, &n.Filed, &n.Resolved, &n.Rejected, &seconds)
+		if seconds != nil {
+			n.Median = new(time.Duration(*seconds * float64(time.Second)))
+		}
+		return n, err
+	}, `
+		select grouping(n.department) = 1, coalesce(n.department, 0), count(*) filter (where n.filed),
+			count(*) filter (where n.to_status = 'resolved'), count(*) filter (where n.to_status = 'rejected'),
+			percentile_cont(0.5) within group (order by n.seconds) filter (where n.to_status = 'resolved')
+		from (
+			select coalesce(r.department_id, c.department_id, 0) as department, h.from_status is null as filed, h.to_status,
+				extract(epoch from h.changed_at - r.created_at)::float8 as seconds
+			from status_history h join reports r on r.id = h.report_id join categories c on c.id = r.category_id`+q.where()+`
+			  and (h.from_status is null or h.to_status in ('resolved', 'rejected') and h.from_status <> h.to_status)
+		) n
+		group by grouping sets ((), (n.department))
+		order by 1 desc, 2`, q.args...)
+	for _, row := range rows {
+		if row.all {
+			total = row.DepartmentCounts
+		} else {
+			departments = append(departments, row.DepartmentCounts)
+		}
+	}
+	return total, departments, err
+}

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -48,5 +49,43 @@ func TestQueueOfOverdue(t *testing.T) {
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: the queue shows %v, want %v", tt.name, got, tt.want)
 		}
+	}
+}
+
+// The figures of departments are of those in charge now, and their median is the time
+// from filing to resolution, reopened or not.
+func TestCountByDepartment(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	if err := f.workbench.SetDepartments(t.Context(), []report.Department{{ID: 7, Name: "Lights", Categories: []int32{2}}}); err != nil {
+		t.Fatal(err)
+	}
+	lights, roads := draft(report.Public), draft(report.Public)
+	lights.Category.ID, roads.Category.ID = 2, 1
+	for i, took := range []time.Duration{time.Hour, 3 * time.Hour, 5 * time.Hour} {
+		filed := f.file(ann, lights)
+		f.mustMove(filed.ID, report.Resolved, "Mended.")
+		if err := f.answer(filed.ID, "The lamp is new.", nil); err != nil {
+			t.Fatal(err)
+		}
+		f.exec(`update reports set created_at = (select changed_at from status_history where report_id = $1 and to_status = 'resolved' and from_status <> to_status) - $2::interval where id = $1`, filed.ID, took)
+		if i == 0 {
+			f.mustMove(f.file(ann, roads).ID, report.Rejected, "Not ours.")
+		}
+	}
+	filter := report.Filter{FiledFrom: time.Now().Add(-time.Hour), FiledTo: time.Now().Add(time.Hour)}
+	total, departments, err := f.workbench.CountByDepartment(t.Context(), filter)
+	if err != nil || len(departments) != 2 {
+		t.Fatalf("%d departments (error %v), want 2", len(departments), err)
+	}
+	none, lamps := departments[0], departments[1]
+	if total.Filed != 4 || total.Resolved != 3 || total.Rejected != 1 || total.Median == nil || total.Median.Round(time.Minute) != 3*time.Hour {
+		t.Errorf("the total is %+v", total)
+	}
+	if none.Department != 0 || none.Filed != 1 || none.Rejected != 1 || none.Median != nil {
+		t.Errorf("without a department: %+v", none)
+	}
+	if lamps.Department != 7 || lamps.Filed != 3 || lamps.Resolved != 3 || lamps.Median == nil || lamps.Median.Round(time.Minute) != 3*time.Hour {
+		t.Errorf("of the department: %+v", lamps)
 	}
 }

@@ -172,6 +172,14 @@ type PeriodCounts struct {
 	Filed, Resolved, Rejected int64
 }
 
+// DepartmentCounts are the figures of a department over some time, by who is in
+// charge of the reports now.
+type DepartmentCounts struct {
+	Department                int32 // 0 for none
+	Filed, Resolved, Rejected int64
+	Median                    *time.Duration // from filing to resolution; nil if none was resolved
+}
+
 // Counts are how many reports each choice of a filter would show, with the
 // other filters as they are.
 type Counts struct {

@@ -12,12 +12,28 @@ import { commentOn, createComments, writeComment, type OpenComments } from './st
 /** As much as the server takes. */
 const MAX_LETTERS = 1_000;
 
+interface Props {
+  report: Pick<Report, 'id' | 'mine' | 'privacy_level' | 'hidden_reason'>;
+  /** Whether nothing is shown as long as there are none. */
+  quiet?: boolean;
+  /** How many are new to officials. */
+  unseen?: number;
+  /** Says that officials have seen all up to this one. */
+  onSeen?: (last: Comment) => Promise<void>;
+  /** Called with the last one that is shown. */
+  onLast?: (last: Comment | undefined) => void;
+}
+
 /** What residents say about a report, and where one says it. */
-export function Comments({ report }: { report: Report }) {
+export function Comments({ report, quiet = false, unseen = 0, onSeen, onLast }: Props) {
   const open = useMemo(() => createComments(report.id), [report.id]);
   useEffect(() => open.watch(), [open]);
   const count = open.count.value;
   const role = session.value?.role;
+  const [error, setError] = useState<unknown>();
+  const last = open.comments.value.at(-1);
+  useEffect(() => onLast?.(last), [last?.id]);
+  if (quiet && open.comments.value.length === 0 && !open.error.value) return null;
   return (
     <section aria-labelledby="comments" class="comments stack">
       <h2 id="comments">{count === undefined ? t('comments.title') : tn('comments', count)}</h2>
@@ -32,6 +48,14 @@ export function Comments({ report }: { report: Report }) {
           {t('comments.more')}
         </button>
       )}
+      {unseen > 0 && last && onSeen && (
+        <p>
+          <button type="button" class="link" onClick={() => onSeen(last).then(() => setError(undefined), setError)}>
+            {tn('comments.see', unseen)}
+          </button>
+        </p>
+      )}
+      <Fault error={error} />
       <Fault error={open.error.value} retry={() => void open.load()} />
       {role === 'resident' && !report.hidden_reason && <CommentForm open={open} report={report} />}
       {!role && (
@@ -79,7 +103,7 @@ function OneComment({ open, comment }: { open: OpenComments; comment: Comment })
   );
 }
 
-function CommentForm({ open, report }: { open: OpenComments; report: Report }) {
+function CommentForm({ open, report }: { open: OpenComments; report: Props['report'] }) {
   const { text, anonymous } = commentOn(report.id);
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);

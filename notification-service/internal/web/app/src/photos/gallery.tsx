@@ -17,20 +17,29 @@ import { STAGES, stages } from './stages';
 // Officials alone redact, and rarely.
 const Redact = lazily(async () => (await import('./redact')).Redact);
 
+interface Props {
+  report: Pick<Report, 'id' | 'mine'>;
+  /** Whether the photos alone are shown at first, and what can be done with them once it is asked for. */
+  folded?: boolean;
+}
+
 /** The photos of a report, and a way to add some for users who may. */
-export function Gallery({ report }: { report: Pick<Report, 'id' | 'mine'> }) {
+export function Gallery({ report, folded = false }: Props) {
   const open = useMemo(() => createPhotos(report.id), [report.id]);
   const choice = useMemo(() => createChoice(ofReport(report.id)), [report.id]);
   useEffect(() => open.watch(), [open]);
   useEffect(() => choice.open(), [choice]);
   const [shown, show] = useState<number>();
   const [redacting, setRedacting] = useState<Photo>();
-  const changes = report.mine || session.value?.role === 'official';
+  const [unfolded, setUnfolded] = useState(!folded);
+  const mayChange = report.mine || session.value?.role === 'official';
+  const changes = mayChange && unfolded;
   const photos = open.photos.value;
   const ready = photos.filter(({ state }) => state === 'ready' || state === 'held');
   const coming = outgoing.value.filter((upload) => upload.report === report.id);
   const free = changes && config.photos ? MAX_PHOTOS - coming.length - photos.filter(({ state }) => state !== 'refused').length : 0;
-  if (photos.length + coming.length === 0 && free === 0 && !open.error.value) return null;
+  const toUnfold = mayChange && !unfolded && (photos.length > 0 || config.photos);
+  if (photos.length + coming.length === 0 && free === 0 && !toUnfold && !open.error.value) return null;
   return (
     <section aria-labelledby="photos" class="photos stack">
       <h2 id="photos">{t('photos')}</h2>
@@ -39,7 +48,7 @@ export function Gallery({ report }: { report: Pick<Report, 'id' | 'mine'> }) {
           {photos.map((photo) => (
             <li key={photo.id}>
               <Thumbnail photo={photo} onOpen={() => show(ready.indexOf(photo))} />
-              {ready.includes(photo) && session.value?.role === 'official' && !report.mine && (
+              {ready.includes(photo) && changes && !report.mine && (
                 <button
                   type="button"
                   class="link"
@@ -68,6 +77,13 @@ export function Gallery({ report }: { report: Pick<Report, 'id' | 'mine'> }) {
             </li>
           ))}
         </ul>
+      )}
+      {toUnfold && (
+        <p>
+          <button type="button" class="link" onClick={() => setUnfolded(true)}>
+            {t(photos.length > 0 ? 'photos.edit' : 'photos.add')}
+          </button>
+        </p>
       )}
       {free > 0 && <Picker choice={choice} free={free} hint={false} />}
       {free > 0 && choice.list.value.length > 0 && (

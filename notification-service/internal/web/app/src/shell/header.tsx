@@ -16,7 +16,7 @@ interface Place {
 
 function places(): Place[] {
   const all: Place[] = [{ path: '', name: 'reports', icon: 'list' }];
-  if (session.value) all.push({ path: 'mine', name: 'mine', icon: 'person' });
+  if (session.value?.role === 'resident') all.push({ path: 'mine', name: 'mine', icon: 'person' });
   if (session.value?.role === 'official') all.push({ path: 'queue', name: 'queue', icon: 'inbox' });
   if (session.value?.role === 'operator') all.push({ path: 'ops', name: 'console', icon: 'gauge' });
   if (session.value?.role !== 'operator') all.push({ path: 'new', name: 'new', icon: 'plus' });
@@ -32,7 +32,7 @@ export function Header() {
       <a class="brand" href={href('')}>
         <img src="/icon.svg" alt="" width="24" height="24" /> CityConnect
       </a>
-      <nav aria-label={t('nav')}>
+      <nav aria-label={t('nav')} data-role={session.value?.role}>
         {places().map(({ path, name, icon }) => (
           <a key={path} href={href(path)} aria-current={path === here ? 'page' : undefined} data-place={path}>
             <Icon name={icon} />

@@ -1,12 +1,14 @@
 /** What the workbench knows besides reports: departments, templates, and who works here. */
 import { signal } from '@preact/signals';
 
-import { must, reportService, type Department, type Person, type Template } from '../api/client';
+import { must, reportService, type Department, type Person, type QueueWaiting, type Template } from '../api/client';
 import { session } from './session';
 
 export const departments = signal<Department[]>([]);
 /** Absent until they are known. */
 export const templates = signal<Template[] | undefined>();
+/** What waits for officials besides the queue; absent until it is known. */
+export const waiting = signal<QueueWaiting | undefined>();
 /** Officials who have reports, by name. */
 export const officials = signal<Person[]>([]);
 
@@ -21,6 +23,10 @@ export async function loadDesk(): Promise<void> {
   // Somebody may be changing those that there were.
   if (JSON.stringify(written.templates) !== JSON.stringify(templates.value)) templates.value = written.templates;
   officials.value = counts.assignees.flatMap(({ id, name }) => (id ? [{ id, name: name ?? id }] : []));
+}
+
+export async function loadWaiting(): Promise<void> {
+  waiting.value = await must(reportService.GET('/reports/queue/waiting'));
 }
 
 /** Replaces all templates. */

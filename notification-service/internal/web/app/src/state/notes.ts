@@ -1,4 +1,7 @@
 /** Notes on changes of status that officials have written and not saved yet. */
+import { signal } from '@preact/signals';
+
+import type { Template } from '../api/client';
 import { userData } from './storage';
 
 const MAX_KEPT = 20;
@@ -13,4 +16,11 @@ export function noteOn(reportId: string): string {
 export function keepNote(reportId: string, note: string): void {
   const others = notes.value.filter(([id]) => id !== reportId);
   notes.value = note ? [[reportId, note] as [string, string], ...others].slice(0, MAX_KEPT) : others;
+}
+
+/** A template that was chosen by a key, for the form of this report; it is absent once the form has it. */
+export const chosenTemplate = signal<{ report: string; template: Template } | undefined>();
+
+export function chooseTemplate(report: string, template: Template): void {
+  chosenTemplate.value = { report, template };
 }

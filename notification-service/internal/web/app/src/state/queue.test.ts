@@ -22,11 +22,12 @@ const pending: QueueFilters = {
   to: '',
   overdue: 0,
   hidden: false,
+  newComments: false,
 };
 
 function task(id: string, part: Partial<Task> = {}): Task {
   const { description: _, closed: __, mine: ___, ...rest } = report({ id });
-  return { ...rest, routed: true, notes: 0, overdue_level: 0, waiting: false, abuse_reports: 0, ...part };
+  return { ...rest, routed: true, notes: 0, overdue_level: 0, waiting: false, abuse_reports: 0, new_comments: 0, ...part };
 }
 
 const counted = { total: 0, statuses: [], categories: [], departments: [], assignees: [] };

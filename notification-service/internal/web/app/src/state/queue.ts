@@ -37,6 +37,8 @@ export interface QueueFilters {
   overdue: number;
   /** Only what is hidden; without it none of that. */
   hidden: boolean;
+  /** Only what has comments that no official has seen. */
+  newComments: boolean;
 }
 
 /** What the API takes: the most there is of one page, and of one request to move. */
@@ -51,7 +53,7 @@ const REFRESH_APART_MS = 10_000;
 const COUNT_MS = 300;
 
 /** The filters as the API takes them. */
-export function queryOf({ status, category, department, assignee, q, bbox, from, to, overdue, hidden }: QueueFilters) {
+export function queryOf({ status, category, department, assignee, q, bbox, from, to, overdue, hidden, newComments }: QueueFilters) {
   const begin = midnight(from, 0);
   const end = midnight(to, 1);
   return {
@@ -65,6 +67,7 @@ export function queryOf({ status, category, department, assignee, q, bbox, from,
     ...(end && { filed_to: end }),
     ...(overdue && { overdue }),
     ...(hidden && { hidden }),
+    ...(newComments && { new_comments: true }),
   };
 }
 
@@ -92,10 +95,11 @@ export function createQueue() {
   let readings = 0;
 
   /** Whether a task is still what the filters ask for, as far as acts and events change it. */
-  const fits = ({ status, assignee, department_id = 0, hidden_reason }: Task) => {
+  const fits = ({ status, assignee, department_id = 0, hidden_reason, new_comments }: Task) => {
     const wanted = filters.assignee === 'me' ? session.value?.sub : filters.assignee;
     return (
       filters.hidden === (hidden_reason !== undefined) &&
+      (!filters.newComments || new_comments > 0) &&
       (filters.status.length === 0 || filters.status.includes(status)) &&
       (filters.department.length === 0 || filters.department.includes(department_id)) &&
       (!wanted || (wanted === 'none' ? !assignee : assignee?.id === wanted))

@@ -3,6 +3,7 @@ import { batch, signal } from '@preact/signals';
 
 import { Failure, must, reportService, type FeedEvent, type HistoryEntry, type Report, type Status, type VoteType } from '../api/client';
 import { debounce } from '../live/batch';
+import { randomKey } from './draft';
 import { applyEvents, watchFeed } from './feed';
 
 /** The timeline is fetched within this time after a change of status. */
@@ -71,7 +72,12 @@ export function createReport(id: string) {
     refresh();
   };
 
-  return { report, history, error, load, vote, changeStatus, watch: () => watchFeed({ onEvents, onGap: refresh }) };
+  const answer = async (text: string) => {
+    await answerReport(id, text);
+    await load();
+  };
+
+  return { report, history, error, load, vote, changeStatus, answer, watch: () => watchFeed({ onEvents, onGap: refresh }) };
 }
 
 export type OpenReport = ReturnType<typeof createReport>;
@@ -101,5 +107,22 @@ export async function moveReport(
       if (!now || now.status !== seen.status || tries === MAX_TRIES) throw failure;
       version = now.version;
     }
+  }
+}
+
+/** The answer that had no answer yet. The same one again has one effect, by its key. */
+let unanswered: { what: string; key: string } | undefined;
+
+/** Answers to everybody without changing the status. */
+export async function answerReport(id: string, text: string): Promise<void> {
+  const what = `${id} ${text}`;
+  if (unanswered?.what !== what) unanswered = { what, key: randomKey() };
+  const params = { path: { id }, header: { 'Idempotency-Key': unanswered.key } };
+  try {
+    await must(reportService.POST('/reports/{id}/answers', { params, body: { text } }));
+    unanswered = undefined;
+  } catch (failure) {
+    if (!(failure instanceof Failure) || !failure.uncertain) unanswered = undefined;
+    throw failure;
   }
 }

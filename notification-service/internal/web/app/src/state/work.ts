@@ -4,7 +4,7 @@ import { batch, signal } from '@preact/signals';
 import { must, reportService, type Assignment, type FeedEvent, type Status, type Task, type Work } from '../api/client';
 import { debounce } from '../live/batch';
 import { watchFeed } from './feed';
-import { moveReport } from './report';
+import { answerReport, moveReport } from './report';
 
 /** What officials did is fetched within this time after a change of status. */
 const REFRESH_MS = 200;
@@ -38,7 +38,12 @@ export function createWork(id: string, onTask: (task: Task) => void) {
   };
   const refresh = debounce(() => void load(), REFRESH_MS);
   const onEvents = (events: FeedEvent[]) => {
-    if (events.some((event) => event.report_id === id && ['report.status.updated', 'report.moderated'].includes(event.type))) refresh();
+    if (
+      events.some(
+        (event) => event.report_id === id && ['report.status.updated', 'report.moderated', 'report.commented'].includes(event.type),
+      )
+    )
+      refresh();
   };
 
   return {
@@ -55,6 +60,16 @@ export function createWork(id: string, onTask: (task: Task) => void) {
       const { transitions, version, score, updated_at } = moved;
       onTask({ ...seen, status: moved.status, transitions, version, score, updated_at });
       refresh();
+      return moved;
+    },
+    async answer(text: string) {
+      await answerReport(id, text);
+      await load();
+    },
+    /** Says that officials have seen the comments up to this one. */
+    async seeComments(last: string) {
+      await must(reportService.PUT('/reports/{id}/comments/{comment_id}/seen', { params: { path: { id, comment_id: last } } }));
+      await load();
     },
     async assign(assignment: Assignment) {
       show(await assignReport(id, assignment));

@@ -26,6 +26,7 @@ export function BulkMoves() {
   useEffect(read, []);
   return (
     <div class="stack">
+      <h2>{t('moves')}</h2>
       <Fault error={error} retry={read} />
       {moves?.length === 0 && <p class="empty">{t('moves.none')}</p>}
       <ul class="rows">

@@ -1,13 +1,16 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import type { Task } from '../../api/client';
+import { Comments } from '../../comments/comments';
 import { number, t, tn } from '../../lang/queue';
 import { Directions } from '../../map/directions';
 import { located } from '../../map/located';
 import { Map } from '../../map/map';
 import { Moderation } from '../../moderation/moderation';
 import { Gallery } from '../../photos/gallery';
-import { templates } from '../../state/desk';
+import { config } from '../../state/config';
+import { loadWaiting, templates } from '../../state/desk';
+import { movedTo, type Moved } from '../../state/moved';
 import { keepNote, noteOn } from '../../state/notes';
 import { assignmentOf, createWork, type OpenWork } from '../../state/work';
 import { Badge } from '../../ui/badge';
@@ -32,7 +35,7 @@ interface Props {
   /** The report as the list has it, if it does. */
   task: Task | undefined;
   onTask(task: Task): void;
-  onMoved(title: string): void;
+  onMoved(moved: Moved): void;
   onAssign(task: Task): void;
   onClose(): void;
   onNext?: () => void;
@@ -64,6 +67,8 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onClose, o
     if (known && JSON.stringify(assignmentOf(known)) !== assigned) void open.load();
   }, [assigned]);
   useSubject(task?.title);
+  const moved = useRef<Moved>(undefined);
+  const lastComment = useRef<string>(undefined);
   return (
     <article class="stack">
       <div class="bar spread">
@@ -82,22 +87,48 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onClose, o
       {!task && <h2 tabIndex={-1}>{t(open.error.value ? 'report' : 'loading')}</h2>}
       {task && (
         <>
-          <Head task={task} open={open} onAssign={() => onAssign(task)} />
+          <Head task={task} open={open} />
           {task.abuse_reports > 0 && (
             <p class="note">
               {tn('abuse.times', task.abuse_reports)} <a href={href('queue/abuse')}>{t('abuse.title')}</a>
             </p>
           )}
+          {config.comments && (
+            <Comments
+              report={{ ...task, mine: false }}
+              quiet
+              unseen={task.new_comments}
+              onSeen={async ({ id: last }) => {
+                await open.seeComments(last);
+                void loadWaiting().catch(() => {});
+              }}
+              onLast={(last) => (lastComment.current = last?.id)}
+            />
+          )}
+          <Worker task={task} open={open} onAssign={() => onAssign(task)} />
           {!task.hidden_reason && (
-            <StatusForm open={open} report={task} templates={templates.value ?? []} onDone={() => onMoved(task.title)} />
+            <StatusForm
+              open={{
+                async changeStatus(seen: Task, status, note) {
+                  const { version, transitions } = await open.changeStatus(seen, status, note);
+                  moved.current = movedTo(status, [seen], () => version, transitions);
+                },
+                async answer(text) {
+                  await open.answer(text);
+                  // Whoever answers has seen what is said above.
+                  if (task.new_comments === 0 || !lastComment.current) return;
+                  // The answer is sent, whatever comes of this.
+                  await open.seeComments(lastComment.current).then(loadWaiting, () => {});
+                },
+              }}
+              report={task}
+              templates={templates.value ?? []}
+              onDone={() => moved.current && onMoved(moved.current)}
+            />
           )}
           <NoteForm id={id} open={open} />
           <Acts acts={open.work.value?.acts ?? []} />
-          <Duplicates task={task} open={open} />
-          <section class="stack" aria-labelledby="moderation">
-            <h3 id="moderation">{t('moderation')}</h3>
-            <Moderation report={task} onDone={open.moderated} />
-          </section>
+          <MoreActs task={task} open={open} />
         </>
       )}
       <Fault error={open.error.value} retry={() => void open.load()} />
@@ -105,10 +136,10 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onClose, o
   );
 }
 
-function Head({ task, open, onAssign }: { task: Task; open: OpenWork; onAssign(): void }) {
+/** What the reporter has said and shown, and where it is: what one decides by. */
+function Head({ task, open }: { task: Task; open: OpenWork }) {
   const words = open.words.value;
   const points = located(task);
-  const [map, setMap] = useState(false);
   return (
     <header class="stack">
       <h2 tabIndex={-1}>{task.title}</h2>
@@ -128,27 +159,52 @@ function Head({ task, open, onAssign }: { task: Task; open: OpenWork; onAssign()
         </span>
         <a href={href(`reports/${task.id}`)}>{t('work.public')}</a>
       </p>
+      {words ? <Gallery report={{ id: task.id, mine: false }} folded /> : <p class="skeleton" aria-hidden="true" />}
+      {words && <p class="story">{words.description}</p>}
       {task.address && <p>{task.address}</p>}
       {points.length > 0 && (
-        <details onToggle={(event) => setMap(event.currentTarget.open)}>
-          <summary>{t('view.map')}</summary>
-          {map && <Map label={t('map.of-report')} points={points} onReady={(plot) => plot.lookAt(points)} />}
+        <div class="pane-map">
+          <Map label={t('map.of-report')} points={points} onReady={(plot) => plot.lookAt(points)} />
           <Directions points={points} />
-        </details>
+        </div>
       )}
-      {words && <p class="story">{words.description}</p>}
-      {words && <Gallery report={{ id: task.id, mine: false }} />}
+    </header>
+  );
+}
+
+/** Who works on it, and until when. */
+function Worker({ task, open, onAssign }: { task: Task; open: OpenWork; onAssign(): void }) {
+  return (
+    <div class="stack worker">
       <p class="bar">
         <span class="wrap">
           {t('work.with')}: <strong>{task.assignee?.name ?? t('work.nobody')}</strong>
           {task.department_name && ` · ${task.routed ? t('work.routed', { department: task.department_name }) : task.department_name}`}
         </span>
-        <button type="button" aria-haspopup="dialog" onClick={onAssign}>
+        <button type="button" class="link" aria-haspopup="dialog" onClick={onAssign}>
           {t('work.assign')}
         </button>
       </p>
       <Due task={task} open={open} />
-    </header>
+    </div>
+  );
+}
+
+/** What is done to few reports; open where it was done. */
+function MoreActs({ task, open }: { task: Task; open: OpenWork }) {
+  const duplicates = open.work.value?.duplicates ?? [];
+  const inUse = task.hidden_reason !== undefined || task.duplicate_of !== undefined || duplicates.length > 0;
+  return (
+    <details class="more-acts" open={inUse}>
+      <summary>{t('work.more')}</summary>
+      <div class="stack">
+        <Duplicates task={task} open={open} />
+        <section class="stack" aria-labelledby="moderation">
+          <h3 id="moderation">{t('moderation')}</h3>
+          <Moderation report={task} onDone={open.moderated} />
+        </section>
+      </div>
+    </details>
   );
 }
 
@@ -165,11 +221,11 @@ function Due({ task: { status, due_at, overdue_level, waiting }, open }: { task:
           {due_at && <span>{t('work.due', { time: exactTime(new Date(due_at)) })}</span>}
           {waiting && <span>{t('work.waits')}</span>}
           {waiting ? (
-            <button type="button" onClick={() => open.setWaiting(undefined).then(() => setError(undefined), setError)}>
+            <button type="button" class="link" onClick={() => open.setWaiting(undefined).then(() => setError(undefined), setError)}>
               {t('work.wait-no-more')}
             </button>
           ) : (
-            <button type="button" aria-haspopup="dialog" onClick={() => setAsking(true)}>
+            <button type="button" class="link" aria-haspopup="dialog" onClick={() => setAsking(true)}>
               {t('work.wait')}
             </button>
           )}
@@ -206,7 +262,7 @@ function NoteForm({ id, open }: { id: string; open: OpenWork }) {
       <label class="field">
         <span>{t('work.note')}</span>
         <small>{t('work.note-hint')}</small>
-        <textarea data-internal rows={2} required maxLength={4000} value={text} onInput={(e) => keepNote(draft, e.currentTarget.value)} />
+        <textarea data-internal rows={1} required maxLength={4000} value={text} onInput={(e) => keepNote(draft, e.currentTarget.value)} />
       </label>
       <Fault error={error} />
       <button>{t('work.note-add')}</button>

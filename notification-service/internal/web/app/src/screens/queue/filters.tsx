@@ -5,6 +5,7 @@ import { must, reportService, type MapPoints, type QueueCounts } from '../../api
 import { number, t } from '../../lang/queue';
 import { Map } from '../../map/map';
 import { categories } from '../../state/categories';
+import { config } from '../../state/config';
 import { departments, me } from '../../state/desk';
 import type { QueueFilters } from '../../state/queue';
 import { STATUSES } from '../../ui/badge';
@@ -28,7 +29,19 @@ export function filtersOf(query: URLSearchParams): QueueFilters {
     to: query.get('to') ?? '',
     overdue: LEVELS.find((level) => level === Number(query.get('overdue'))) ?? 0,
     hidden: query.has('hidden'),
+    newComments: query.has('comments'),
   };
+}
+
+/** Whether anything narrows the queue but the status. */
+export function isNarrowed({ category, department, assignee, from, to, bbox, q, overdue, hidden, newComments }: QueueFilters): boolean {
+  return (
+    overdue > 0 ||
+    hidden ||
+    newComments ||
+    category.length + department.length > 0 ||
+    [assignee, from, to, bbox, q].some((each) => each !== '')
+  );
 }
 
 interface Props {
@@ -46,9 +59,9 @@ interface Option {
 
 /** The filters of the queue, all of them in the address. */
 export function FilterBar({ filters, counts, children }: Props) {
-  const { category, department, assignee, from, to, bbox, q, overdue, hidden } = filters;
-  const more = from !== '' || to !== '' || bbox !== '';
-  const narrowed = more || overdue > 0 || hidden || q !== '' || assignee !== '' || category.length + department.length > 0;
+  const { category, department, assignee, from, to, bbox, q, overdue, hidden, newComments } = filters;
+  const more = from !== '' || to !== '' || bbox !== '' || hidden;
+  const narrowed = isNarrowed(filters);
   const mine = counts?.assignees.find(({ id }) => id === me().id)?.count;
   const others = counts?.assignees.filter(({ id }) => id && id !== me().id) ?? [];
   return (
@@ -103,10 +116,16 @@ export function FilterBar({ filters, counts, children }: Props) {
           name: level === 1 ? t('work.overdue.any') : t('work.overdue.from', { level: number(level) }),
         }))}
       />
-      <label class="check">
-        <input type="checkbox" checked={hidden} onChange={(event) => setQuery({ hidden: event.currentTarget.checked ? '1' : '' })} />
-        {t('moderation.hidden')}
-      </label>
+      {config.comments && (
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={newComments}
+            onChange={(event) => setQuery({ comments: event.currentTarget.checked ? 'new' : '' })}
+          />
+          {t('work.new-comments')}
+        </label>
+      )}
       {children}
       <details class="more-filters" open={more}>
         <summary>{t('work.more-filters')}</summary>
@@ -118,18 +137,34 @@ export function FilterBar({ filters, counts, children }: Props) {
                 <input type="date" value={filters[bound]} onChange={(event) => setQuery({ [bound]: event.currentTarget.value })} />
               </label>
             ))}
+            <label class="check">
+              <input type="checkbox" checked={hidden} onChange={(event) => setQuery({ hidden: event.currentTarget.checked ? '1' : '' })} />
+              {t('moderation.hidden')}
+            </label>
           </div>
           <Area filters={filters} />
         </div>
       </details>
-      <button type="button" class="link clear" disabled={!narrowed} onClick={() => setQuery(NONE)}>
+      <button type="button" class="link clear" disabled={!narrowed} onClick={() => setQuery(NO_FILTERS)}>
         {t('filters.clear')}
       </button>
     </form>
   );
 }
 
-const NONE = { q: '', category: '', department: '', assignee: '', from: '', to: '', bbox: '', overdue: '', hidden: '' };
+/** The address of a queue that nothing narrows but the status. */
+export const NO_FILTERS = {
+  q: '',
+  category: '',
+  department: '',
+  assignee: '',
+  from: '',
+  to: '',
+  bbox: '',
+  overdue: '',
+  hidden: '',
+  comments: '',
+};
 
 interface ChoiceProps {
   /** Of the filter, in the address. */

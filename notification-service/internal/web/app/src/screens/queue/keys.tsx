@@ -12,6 +12,8 @@ const KEYS: [keys: string[], does: Word][] = [
   [['m'], 'work.key.move'],
   [['a'], 'work.key.assign'],
   [['n'], 'work.key.note'],
+  [['1', '…', '9'], 'work.key.template'],
+  [['u'], 'work.key.undo'],
   [['/'], 'work.key.search'],
   [['Esc'], 'work.key.back'],
   [['?'], 'work.key.help'],

@@ -1,8 +1,9 @@
 import { useEffect, useState } from 'preact/hooks';
 
-import { must, reportService, type PeriodNumbers } from '../../api/client';
+import { must, reportService, type NumbersOverTime, type PeriodNumbers } from '../../api/client';
 import { language, number, t } from '../../lang/queue';
 import { categories } from '../../state/categories';
+import { departments } from '../../state/desk';
 import { queryOf, type QueueFilters } from '../../state/queue';
 import { categoryName } from '../../ui/category';
 import { Fault } from '../../ui/problem';
@@ -12,21 +13,21 @@ import { FilterBar } from './filters';
 const INTERVALS = ['day', 'week', 'month'] as const;
 type Interval = (typeof INTERVALS)[number];
 
-type Sums = Pick<PeriodNumbers, 'filed' | 'resolved' | 'rejected'>;
+type Sums = Pick<PeriodNumbers, 'filed' | 'resolved' | 'rejected'> & { median_seconds?: number };
 const SUMS = ['filed', 'resolved', 'rejected'] as const;
 
-/** What was filed, resolved and rejected, by period and by category. */
+/** What was filed, resolved and rejected, by period, category and department, and how long it took. */
 export function Numbers({ filters }: { filters: QueueFilters }) {
   const interval = INTERVALS.find((each) => each === route.value.query.get('interval')) ?? 'month';
-  const [numbers, setNumbers] = useState<PeriodNumbers[]>();
+  const [found, setFound] = useState<NumbersOverTime>();
   const [error, setError] = useState<unknown>();
   const asked = JSON.stringify([filters, interval]);
   const read = () => {
     let latest = true;
     must(reportService.GET('/reports/numbers', { params: { query: { ...queryOf(filters), interval } } })).then(
-      (found) => {
+      (answer) => {
         if (!latest) return;
-        setNumbers(found.numbers);
+        setFound(answer);
         setError(undefined);
       },
       (failure: unknown) => latest && setError(failure),
@@ -37,6 +38,9 @@ export function Numbers({ filters }: { filters: QueueFilters }) {
   };
   useEffect(read, [asked]);
 
+  const numbers = found?.numbers;
+  const byDepartment = (found?.departments ?? []).map((each): [string, Sums] => [String(each.department_id ?? 0), each]);
+  const departmentName = (id: string) => departments.value.find((each) => String(each.id) === id)?.name ?? t('work.nobody');
   const nameOf = (id: string) => categoryName(categories.value.find((category) => String(category.id) === id)?.name ?? id);
   return (
     <>
@@ -53,6 +57,7 @@ export function Numbers({ filters }: { filters: QueueFilters }) {
         </label>
       </FilterBar>
       <Fault error={error} retry={() => void read()} />
+      {found?.median_seconds !== undefined && <p>{t('numbers.median-is', { time: durationOf(found.median_seconds) })}</p>}
       {numbers?.length === 0 && <p class="empty">{t('numbers.none')}</p>}
       {numbers && numbers.length > 0 && (
         <div class="numbers">
@@ -62,6 +67,7 @@ export function Numbers({ filters }: { filters: QueueFilters }) {
             nameOf={(begin) => periodName(begin, interval)}
           />
           <SumTable caption={t('numbers.categories')} rows={sum(numbers, ({ category_id }) => String(category_id))} nameOf={nameOf} />
+          <SumTable caption={t('numbers.departments')} rows={byDepartment} nameOf={departmentName} withMedian />
         </div>
       )}
     </>
@@ -89,10 +95,24 @@ interface TableProps {
   caption: string;
   rows: [key: string, Sums][];
   nameOf(key: string): string;
+  /** Whether there is a column for how long it took to resolve. */
+  withMedian?: boolean;
+}
+
+/** So many seconds in the unit that one would say. */
+export function durationOf(seconds: number): string {
+  const [length, unit] =
+    seconds >= 36 * 3600 ? [seconds / 86_400, 'day'] : seconds >= 5400 ? [seconds / 3600, 'hour'] : [seconds / 60, 'minute'];
+  return new Intl.NumberFormat(language.value, {
+    style: 'unit',
+    unit,
+    unitDisplay: 'long',
+    maximumFractionDigits: length < 10 ? 1 : 0,
+  }).format(length);
 }
 
 /** Each row has bars besides its figures: what was filed, and below what was done. */
-function SumTable({ caption, rows, nameOf }: TableProps) {
+function SumTable({ caption, rows, nameOf, withMedian = false }: TableProps) {
   const most = Math.max(1, ...rows.map(([, { filed, resolved, rejected }]) => Math.max(filed, resolved + rejected)));
   return (
     <div class="scrolls">
@@ -106,6 +126,7 @@ function SumTable({ caption, rows, nameOf }: TableProps) {
                 {t(`numbers.${name}`)}
               </th>
             ))}
+            {withMedian && <th scope="col">{t('numbers.median')}</th>}
           </tr>
         </thead>
         <tbody>
@@ -122,6 +143,7 @@ function SumTable({ caption, rows, nameOf }: TableProps) {
               {SUMS.map((name) => (
                 <td key={name}>{number(sums[name])}</td>
               ))}
+              {withMedian && <td>{sums.median_seconds === undefined ? '–' : durationOf(sums.median_seconds)}</td>}
             </tr>
           ))}
         </tbody>

@@ -1,10 +1,13 @@
 import { useEffect, useState } from 'preact/hooks';
 
-import { t } from '../../lang/queue';
+import { number, t, tn } from '../../lang/queue';
+import { debounce } from '../../live/batch';
 import { Suspects } from '../../moderation/suspects';
 import { HeldPhotos } from '../../photos/held';
 import { config } from '../../state/config';
-import { loadDesk } from '../../state/desk';
+import { loadDesk, loadWaiting, waiting } from '../../state/desk';
+import { watchFeed } from '../../state/feed';
+import { usePoll } from '../../ui/poll';
 import { Fault } from '../../ui/problem';
 import { href, route } from '../../ui/router';
 import { BulkMoves } from './bulk-moves';
@@ -16,11 +19,24 @@ import { Workbench } from './workbench';
 const sections = [
   { path: '', name: 'queue' },
   { path: 'numbers', name: 'numbers' },
-  { path: 'templates', name: 'templates' },
-  { path: 'moves', name: 'moves' },
   { path: 'photos', name: 'held.title' },
   { path: 'abuse', name: 'abuse.title' },
+  { path: 'moves', name: 'work.acts' },
+  { path: 'templates', name: 'settings' },
 ] as const;
+
+/** What no event tells of is read so often. */
+const POLL_MS = 30_000;
+/** After a comment the counts follow within this time. */
+const COUNT_MS = 1_000;
+
+/** How much waits in a section. */
+function waitingIn(name: (typeof sections)[number]['name']): number {
+  if (name === 'queue') return waiting.value?.new_comments ?? 0;
+  if (name === 'held.title') return waiting.value?.held_photos ?? 0;
+  if (name === 'abuse.title') return waiting.value?.abuse_reports ?? 0;
+  return 0;
+}
 
 /** What the officials work with, a tab for each part. */
 export function QueueScreen({ path: [, path = ''] }: { path: string[] }) {
@@ -31,6 +47,11 @@ export function QueueScreen({ path: [, path = ''] }: { path: string[] }) {
     loadDesk().catch(setError);
   };
   useEffect(read, []);
+  usePoll(loadWaiting, [], POLL_MS);
+  useEffect(() => {
+    const soon = debounce(() => void loadWaiting().catch(() => {}), COUNT_MS);
+    return watchFeed({ onEvents: (events) => events.some(({ type }) => type === 'report.commented') && soon(), onGap: soon });
+  }, []);
   return (
     <div class="workbench" data-open={section.name === 'queue' && route.value.query.has('report')}>
       <div class="title-row">
@@ -41,6 +62,12 @@ export function QueueScreen({ path: [, path = ''] }: { path: string[] }) {
             .map(({ path, name }) => (
               <a key={path} href={href(path ? `queue/${path}` : 'queue')} aria-current={path === section.path ? 'page' : undefined}>
                 {t(name)}
+                {waitingIn(name) > 0 && (
+                  <span class="count" title={name === 'queue' ? tn('work.with-new-comments', waitingIn(name)) : undefined}>
+                    {number(waitingIn(name))}
+                    {name === 'queue' && <span class="hidden"> {t('work.new-comments')}</span>}
+                  </span>
+                )}
               </a>
             ))}
         </nav>
@@ -48,8 +75,8 @@ export function QueueScreen({ path: [, path = ''] }: { path: string[] }) {
       <Fault error={error} retry={read} />
       {section.name === 'queue' && <Workbench />}
       {section.name === 'numbers' && <Numbers filters={{ ...filtersOf(route.value.query), status: [] }} />}
-      {section.name === 'templates' && <TemplatesScreen />}
-      {section.name === 'moves' && <BulkMoves />}
+      {section.name === 'settings' && <TemplatesScreen />}
+      {section.name === 'work.acts' && <BulkMoves />}
       {section.name === 'held.title' && <HeldPhotos />}
       {section.name === 'abuse.title' && <Suspects />}
     </div>

@@ -39,6 +39,8 @@ export interface TableProps {
   onOpen(id: string): void;
   /** By a pointer. */
   onPick(id: string): void;
+  /** Whether all rows have the same status, which then needs little room. */
+  oneStatus: boolean;
   table: RefObject<HTMLDivElement | null>;
 }
 
@@ -54,7 +56,8 @@ export function focusTask(table: HTMLDivElement | null, id: string | undefined, 
  * arrows lead through it. The cell that has the focus makes its row the current one.
  */
 export function Table(props: TableProps) {
-  const { tasks, total, order, current, selected, address, orderAddress, onCurrent, onSelect, onToggle, onOpen, onPick, table } = props;
+  const { tasks, total, order, current, selected, address, orderAddress, onCurrent, onSelect, onToggle, onOpen, onPick, oneStatus, table } =
+    props;
   const [column, setColumn] = useState<Column>('title');
   // The row that Tab leads to: where there is none that is current, the first.
   const at = Math.max(
@@ -112,6 +115,7 @@ export function Table(props: TableProps) {
       aria-rowcount={total + 1}
       aria-colcount={COLUMNS.length}
       data-column={column}
+      data-one-status={oneStatus}
       onFocusIn={onFocusIn}
       onKeyDown={onKeyDown}
     >
@@ -163,7 +167,7 @@ function Heading({ name, order, orderAddress }: { name: Column } & Pick<TablePro
           {words}
         </a>
       ) : (
-        words
+        <span>{words}</span>
       )}
     </span>
   );
@@ -185,6 +189,7 @@ function Row({ task, index, isCurrent, isSelected, tabColumn, address, onClick, 
   const { id } = task;
   const focusable = (name: Column) => ({ 'data-column': name, tabIndex: name === tabColumn ? 0 : -1 });
   const cell = (name: Column) => ({ role: 'gridcell' as const, class: `task-${name}`, ...focusable(name) });
+  const worker = [task.assignee?.name, task.department_name].filter(Boolean).join(' · ') || t('work.nobody');
   const open = (event: MouseEvent) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return; // to another tab
     event.preventDefault();
@@ -212,19 +217,24 @@ function Row({ task, index, isCurrent, isSelected, tabColumn, address, onClick, 
       </span>
       <span role="gridcell" class="task-title">
         <FirstPhoto photos={task.photos} />
-        <a href={address} {...focusable('title')} onClick={open}>
+        <a href={address} title={task.title} {...focusable('title')} onClick={open}>
           {task.title}
         </a>
-        {task.address && <span class="where">{task.address}</span>}
-        {task.duplicate_of && <span class="where">{t('work.is-duplicate')}</span>}
-        {task.waiting && <span class="where">{t('work.waits')}</span>}
         <Overdue level={task.overdue_level} />
+        {task.new_comments > 0 && <strong class="mark new-comments">{tn('work.new-comments', task.new_comments)}</strong>}
+        {task.duplicate_of && <span class="where mark">{t('work.is-duplicate')}</span>}
+        {task.waiting && <span class="where mark">{t('work.waits')}</span>}
+        {task.address && <span class="where">{task.address}</span>}
       </span>
       <span {...cell('status')}>
         <Badge status={task.status} />
       </span>
-      <span {...cell('category')}>{categoryName(task.category_name)}</span>
-      <span {...cell('with')}>{[task.assignee?.name, task.department_name].filter(Boolean).join(' · ') || t('work.nobody')}</span>
+      <span {...cell('category')} title={categoryName(task.category_name)}>
+        {categoryName(task.category_name)}
+      </span>
+      <span {...cell('with')} title={worker}>
+        {worker}
+      </span>
       <span {...cell('filed')}>
         <Time at={task.created_at} />
       </span>

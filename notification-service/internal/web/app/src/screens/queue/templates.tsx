@@ -30,6 +30,7 @@ export function TemplatesScreen() {
   };
   return (
     <form class="stack narrow" onSubmit={submit}>
+      <h2>{t('templates')}</h2>
       <p class="quiet">{t('templates.hint')}</p>
       {all.length === 0 && <p class="empty">{t('templates.none')}</p>}
       {all.map((template) => (

@@ -1,17 +1,22 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
-import type { Task } from '../../api/client';
+import { must, reportService, type MoveResult, type Status, type Task } from '../../api/client';
 import { t, tn } from '../../lang/queue';
-import { createQueue, ORDERS } from '../../state/queue';
+import { templates } from '../../state/desk';
+import { movedTo, type Moved } from '../../state/moved';
+import { chooseTemplate } from '../../state/notes';
+import { createQueue, ORDERS, type QueueFilters } from '../../state/queue';
 import { Fault } from '../../ui/problem';
 import { href, route, setQuery } from '../../ui/router';
 import { useShortcuts } from '../../ui/shortcuts';
 import { AssignDialog } from './assign';
+import { ActBar } from './act-bar';
 import { Detail } from './detail';
 import { ExportButton } from './export';
-import { FilterBar, filtersOf } from './filters';
+import { FilterBar, filtersOf, isNarrowed, NO_FILTERS } from './filters';
 import { KeysDialog } from './keys';
 import { MoveDialog } from './move';
+import { QueueMap } from './queue-map';
 import { StatusTabs } from './status-tabs';
 import { Table } from './table';
 import { useDialog } from './use-dialog';
@@ -27,6 +32,7 @@ export function Workbench() {
   const { query } = route.value;
   const filters = filtersOf(query);
   const order = ORDERS.find((each) => each === query.get('order')) ?? 'oldest';
+  const mapped = query.has('map');
   const filtered = JSON.stringify([filters, order]);
   useEffect(() => queue.watch(), []);
   useEffect(() => queue.load(filters, order), [filtered]);
@@ -38,8 +44,7 @@ export function Workbench() {
     filtered,
   );
   const { dialog, openDialog, endDialog } = useDialog<Dialog>(focusPlace);
-  /** The result of the last act, for screen readers. */
-  const [said, setSaid] = useState('');
+  const [done, setDone] = useState<Moved>();
 
   const selected = queue.selected.value;
   const chosen = tasks.filter(({ id }) => selected.has(id));
@@ -47,7 +52,38 @@ export function Workbench() {
   const assign = (those: Task[]) => those.length > 0 && openDialog({ name: 'assign', tasks: those });
   const move = () => (chosen.length > 0 ? openDialog({ name: 'move', tasks: chosen }) : open(current ?? atHand?.id, 'status'));
 
+  /** Fills the form of the report at hand in. */
+  const fill = (at: number) => {
+    const id = current ?? atHand?.id;
+    const template = templates.value?.[at];
+    if (!id || !template) return;
+    chooseTemplate(id, template);
+    open(id, 'status');
+  };
+  const undo = useRef<() => void>(undefined);
+  /** Shows what came of a move of many, and looks whether there is a way back. */
+  const movedMany = (before: Task[], results: MoveResult[], to: Status) => {
+    queue.moved(results, to);
+    const versions = new Map(results.flatMap(({ id, moved, version }) => (moved && version ? [[id, version] as const] : [])));
+    const tasks = before.filter(({ id }) => versions.has(id));
+    const [one] = tasks;
+    if (!one) return;
+    setDone({ to, tasks });
+    must(reportService.GET('/reports/{id}', { params: { path: { id: one.id } } })).then(
+      ({ status, transitions }) => {
+        if (status === to) setDone(movedTo(to, tasks, ({ id }) => versions.get(id) ?? 0, transitions));
+      },
+      () => {}, // no way back is offered
+    );
+  };
+
   useShortcuts((key, event) => {
+    const digit = /^[1-9]$/.test(key) ? Number(key) : 0;
+    if (digit > 0 && digit <= (templates.value?.length ?? 0)) {
+      event.preventDefault();
+      fill(digit - 1);
+      return;
+    }
     const keys: Record<string, (() => void) | undefined> = {
       j: () => goTo(after),
       k: () => goTo(before),
@@ -56,6 +92,7 @@ export function Workbench() {
       m: move,
       a: () => assign(chosen.length > 0 ? chosen : atHand ? [atHand] : []),
       n: () => open(current ?? atHand?.id, 'note'),
+      u: () => undo.current?.(),
       '/': () => document.querySelector<HTMLElement>('.workbench [type=search]')?.focus(),
       '?': () => openDialog({ name: 'keys' }),
       Escape: () => (selected.size > 0 && table.current?.contains(document.activeElement) ? queue.select([]) : close()),
@@ -67,7 +104,21 @@ export function Workbench() {
 
   return (
     <>
-      <StatusTabs chosen={filters.status[0]} counts={queue.counts.value?.statuses} />
+      <div class="bar spread">
+        <StatusTabs chosen={filters.status[0]} counts={queue.counts.value?.statuses} />
+        <span class="bar found">
+          <p class="quiet" role="status">
+            {queue.state.value === 'loading' ? t('loading') : tn('work.found', queue.counts.value?.total ?? tasks.length)}
+          </p>
+          <button type="button" aria-pressed={mapped} onClick={() => setQuery({ map: mapped ? '' : '1' })}>
+            {t('view.map')}
+          </button>
+          <ExportButton filters={filters} />
+          <button type="button" class="link keys" aria-haspopup="dialog" onClick={() => openDialog({ name: 'keys' })}>
+            {t('work.keys')}
+          </button>
+        </span>
+      </div>
       <FilterBar filters={filters} counts={queue.counts.value}>
         <label class="field">
           <span>{t('work.order')}</span>
@@ -79,36 +130,13 @@ export function Workbench() {
             ))}
           </select>
         </label>
-        <ExportButton filters={filters} />
       </FilterBar>
       <Fault error={queue.error.value} retry={() => void queue.refresh()} />
-      <div class="bar spread found">
-        <p class="quiet" role="status">
-          {queue.state.value === 'loading' ? t('loading') : tn('work.found', queue.counts.value?.total ?? tasks.length)}
-          {selected.size > 0 && ` · ${tn('work.chosen', selected.size)}`}
-        </p>
-        <span class="bar">
-          {selected.size > 0 && (
-            <>
-              <button type="button" class="primary" aria-haspopup="dialog" onClick={move}>
-                {t('work.move')}
-              </button>
-              <button type="button" aria-haspopup="dialog" onClick={() => assign(chosen)}>
-                {t('work.assign')}
-              </button>
-              <button type="button" class="link" onClick={() => queue.select([])}>
-                {t('work.clear')}
-              </button>
-            </>
-          )}
-          <button type="button" class="link keys" aria-haspopup="dialog" onClick={() => openDialog({ name: 'keys' })}>
-            {t('work.keys')}
-          </button>
-        </span>
-      </div>
       <div class="desk" aria-busy={queue.state.value === 'loading'}>
         <section class="desk-list" aria-label={t('queue')}>
-          {tasks.length === 0 && queue.state.value === 'ready' && <p class="empty">{t('work.none')}</p>}
+          {mapped && <QueueMap tasks={tasks} filtered={filtered} onOpen={open} />}
+          {tasks.length === 0 && queue.state.value === 'loading' && <Skeleton />}
+          {tasks.length === 0 && queue.state.value === 'ready' && <Empty filters={filters} />}
           {tasks.length > 0 && (
             <Table
               tasks={tasks}
@@ -123,6 +151,7 @@ export function Workbench() {
               onToggle={queue.toggle}
               onOpen={open}
               onPick={(id) => (wide ? setCurrent(id) : open(id))}
+              oneStatus={filters.status.length === 1}
               table={table}
             />
           )}
@@ -133,17 +162,14 @@ export function Workbench() {
           )}
         </section>
         <section class="desk-detail" aria-label={t('report')} ref={pane}>
-          <p class="quiet" role="status">
-            {said}
-          </p>
           {shown ? (
             <Detail
               key={shown}
               id={shown}
               task={row?.id === shown ? row : undefined}
               onTask={queue.put}
-              onMoved={(title) => {
-                setSaid(t('work.moved', { title }));
+              onMoved={(moved) => {
+                setDone(moved);
                 advance();
               }}
               onAssign={(task) => assign([task])}
@@ -155,10 +181,61 @@ export function Workbench() {
             <p class="empty">{t('work.choose')}</p>
           )}
         </section>
+        <ActBar
+          chosen={chosen}
+          done={done}
+          undoing={undo}
+          onMove={move}
+          onAssign={() => assign(chosen)}
+          onClear={() => queue.select([])}
+          onUndone={() => void queue.refresh()}
+          onClose={() => setDone(undefined)}
+        />
       </div>
-      {dialog?.name === 'move' && <MoveDialog tasks={dialog.tasks} onMoved={queue.moved} onClose={endDialog} />}
+      {dialog?.name === 'move' && (
+        <MoveDialog tasks={dialog.tasks} onMoved={(results, to) => movedMany(dialog.tasks, results, to)} onClose={endDialog} />
+      )}
       {dialog?.name === 'assign' && <AssignDialog tasks={dialog.tasks} onTask={queue.put} onClose={endDialog} />}
       {dialog?.name === 'keys' && <KeysDialog onClose={endDialog} />}
     </>
+  );
+}
+
+const SKELETON_ROWS = 12;
+
+/** Where the rows will be, as long as nothing is known of them. */
+function Skeleton() {
+  return (
+    <div class="tasks skeleton" aria-hidden="true">
+      {Array.from({ length: SKELETON_ROWS }, (_, i) => (
+        <div key={i} class="task">
+          <span />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** That nothing is found, and what to do next. */
+function Empty({ filters }: { filters: QueueFilters }) {
+  return (
+    <div class="empty stack">
+      <p>{t('work.none')}</p>
+      {isNarrowed(filters) ? (
+        <p>
+          <button type="button" onClick={() => setQuery(NO_FILTERS)}>
+            {t('filters.clear')}
+          </button>
+        </p>
+      ) : (
+        filters.status.length > 0 && (
+          <p>
+            <button type="button" onClick={() => setQuery({ status: 'all' })}>
+              {t('work.none.all')}
+            </button>
+          </p>
+        )
+      )}
+    </div>
   );
 }

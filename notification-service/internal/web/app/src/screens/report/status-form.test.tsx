@@ -9,7 +9,8 @@ import { StatusForm } from './status-form';
 
 let root: HTMLElement;
 const changeStatus = vi.fn(() => Promise.resolve());
-const show = (part: Partial<Report> = {}) => act(() => render(<StatusForm open={{ changeStatus }} report={report(part)} />, root));
+const answer = vi.fn(() => Promise.resolve());
+const show = (part: Partial<Report> = {}) => act(() => render(<StatusForm open={{ changeStatus, answer }} report={report(part)} />, root));
 const choices = () => [...root.querySelectorAll('.chip')].map((chip) => chip.textContent);
 const choose = (name: string) =>
   act(() =>
@@ -27,9 +28,9 @@ beforeEach(() => {
 
 test('offers what report-service allows, in its order', async () => {
   await show();
-  expect(choices()).toEqual(['In progress', 'Resolved', 'Rejected']);
+  expect(choices()).toEqual(['In progress', 'Resolved', 'Rejected', 'Keep the status']);
   await show({ transitions: [{ status: 'pending', note_required: true }] });
-  expect(choices()).toEqual(['Received']);
+  expect(choices()).toEqual(['Received', 'Keep the status']);
 });
 
 test('asks for a note where report-service requires one', async () => {
@@ -55,6 +56,24 @@ test('sends what was chosen, and is empty again', async () => {
   expect(note().value).toBe('');
 });
 
+test('answers without a change of status, as often as there is something to say', async () => {
+  await show();
+  expect(note().required).toBe(true);
+  for (const text of ['We look at it on Thursday.', 'It rains; Friday then.']) {
+    await act(() => {
+      note().value = text;
+      note().dispatchEvent(new Event('input', { bubbles: true }));
+    });
+    await act(async () => {
+      root.querySelector('form')!.requestSubmit();
+      await settled();
+    });
+    expect(answer).toHaveBeenLastCalledWith(text);
+    expect([note().value, root.querySelector('p[role=status]')?.textContent]).toEqual(['', 'The answer is sent.']);
+  }
+  expect(answer).toHaveBeenCalledTimes(2);
+});
+
 test('has the note again that was not saved', async () => {
   await show({ id: 'r2' });
   await act(() => {
@@ -78,5 +97,5 @@ test('says when another official was faster, and keeps the note', async () => {
   await show({ status: 'resolved', transitions: [{ status: 'in_progress', note_required: true }] });
   expect(root.querySelector('[role=status]')?.textContent).toContain('now “Resolved”');
   expect(note().value).toBe('Not ours.');
-  expect(root.querySelector('input:checked')).toBeNull();
+  expect(root.querySelector('.chip:has(:checked)')?.textContent).toBe('Keep the status');
 });

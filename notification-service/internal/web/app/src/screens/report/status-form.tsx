@@ -1,20 +1,21 @@
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 
 import { Failure, type Report, type Status, type Template } from '../../api/client';
 import { t } from '../../lang/i18n';
-import { keepNote, noteOn } from '../../state/notes';
+import { chosenTemplate, keepNote, noteOn } from '../../state/notes';
 import { Fault } from '../../ui/problem';
 
 interface Props<R> {
-  open: { changeStatus(seen: R, status: Status, note: string): Promise<void> };
+  open: { changeStatus(seen: R, status: Status, note: string): Promise<void>; answer(text: string): Promise<void> };
   report: R;
   /** What officials write often; one that is chosen fills the form in. */
   templates?: Template[];
+  /** Called after a change of status. */
   onDone?: () => void;
 }
 
 /**
- * Changes a report's status. When another official was faster the form says
+ * Changes a report's status, or answers to everybody without changing it. When another official was faster the form says
  * so, keeps the note, and asks for a new decision. The note is also kept when
  * the session ends.
  */
@@ -23,73 +24,101 @@ export function StatusForm<R extends Pick<Report, 'id' | 'status' | 'transitions
   const note = noteOn(report.id);
   const [error, setError] = useState<unknown>();
   const [seen, setSeen] = useState(report.status);
-  const form = useRef<HTMLFormElement>(null);
+  const [answered, setAnswered] = useState(false);
+  const [busy, setBusy] = useState(false);
   const overtaken = seen !== report.status;
   const choice = report.transitions.find((transition) => transition.status === status);
   const required = choice?.note_required ?? false;
 
   const submit = async (event: Event) => {
     event.preventDefault();
-    if (!choice) return;
+    if (busy || (!choice && !note.trim())) return;
+    setBusy(true);
     try {
-      await open.changeStatus(report, choice.status, note.trim());
+      if (choice) await open.changeStatus(report, choice.status, note.trim());
+      else await open.answer(note.trim());
       setStatus(undefined);
       keepNote(report.id, '');
       setError(undefined);
-      setSeen(choice.status);
-      onDone?.();
+      setAnswered(!choice);
+      setSeen(choice?.status ?? report.status);
+      if (choice) onDone?.();
     } catch (failure) {
       setError(failure);
     }
+    setBusy(false);
   };
   const fill = ({ status: to, text }: Template) => {
     if (to && report.transitions.some((transition) => transition.status === to)) setStatus(to);
     keepNote(report.id, text);
   };
+  useEffect(() => {
+    const chosen = chosenTemplate.value;
+    if (chosen?.report !== report.id) return;
+    chosenTemplate.value = undefined;
+    fill(chosen.template);
+  }, [chosenTemplate.value, report.id]);
   const stale = error instanceof Failure && error.kind === 'stale-version';
 
   return (
-    <form ref={form} class="stack panel" onSubmit={submit} aria-label={t('change-status')}>
-      <h2>{t('change-status')}</h2>
+    <form class="stack panel status-form" onSubmit={submit} aria-label={t('answer')} aria-busy={busy}>
+      <h2>{t('answer')}</h2>
       {(overtaken || stale) && (
         <p class="note" role="status">
           {t('change-status.overtaken', { status: t(`status.${report.status}`) })}
         </p>
       )}
       <fieldset class="choices">
-        <legend>{t('change-status.to')}</legend>
+        <legend class="hidden">{t('change-status.to')}</legend>
         {report.transitions.map(({ status: to }, i) => (
           <label key={to} class="chip">
             <input
               type="radio"
               data-first={i === 0}
               name={`status-${report.id}`}
-              required
               checked={choice?.status === to}
               onChange={() => setStatus(to)}
             />
             <span>{t(`status.${to}`)}</span>
           </label>
         ))}
+        <label class="chip">
+          <input type="radio" name={`status-${report.id}`} checked={!choice} onChange={() => setStatus(undefined)} />
+          <span>{t('answer.only')}</span>
+        </label>
       </fieldset>
-      <TemplateField templates={templates} onChoose={fill} />
+      <TemplateField templates={templates} numbered onChoose={fill} />
       <label class="field">
-        <span>{t(required ? 'change-status.note-required' : 'change-status.note')}</span>
-        <textarea rows={3} maxLength={2000} required={required} value={note} onInput={(e) => keepNote(report.id, e.currentTarget.value)} />
+        <span>{t(!choice ? 'answer.text' : required ? 'change-status.note-required' : 'change-status.note')}</span>
+        <textarea
+          rows={2}
+          maxLength={2000}
+          required={required || !choice}
+          value={note}
+          onInput={(e) => keepNote(report.id, e.currentTarget.value)}
+        />
       </label>
+      <p class="quiet" role="status">
+        {answered && !note && t('answer.sent')}
+      </p>
       {!stale && <Fault error={error} />}
-      <button class="primary">{t('change-status.save')}</button>
+      <button class="primary">{t(choice ? 'change-status.save' : 'answer.send')}</button>
     </form>
   );
 }
 
 interface TemplateProps {
   templates: Template[];
+  /** Whether their keys are shown. */
+  numbered?: boolean;
   onChoose(template: Template): void;
 }
 
+/** So many templates have a digit for their key. */
+const KEYS = 9;
+
 /** A list of templates to choose from; nothing where there are none. */
-export function TemplateField({ templates, onChoose }: TemplateProps) {
+export function TemplateField({ templates, numbered = false, onChoose }: TemplateProps) {
   if (templates.length === 0) return null;
   const choose = (list: HTMLSelectElement) => {
     const chosen = templates.find(({ id }) => String(id) === list.value);
@@ -101,9 +130,9 @@ export function TemplateField({ templates, onChoose }: TemplateProps) {
       <span>{t('template')}</span>
       <select onChange={(event) => choose(event.currentTarget)}>
         <option value="">{t('template.choose')}</option>
-        {templates.map(({ id, title }) => (
+        {templates.map(({ id, title }, i) => (
           <option key={id} value={id}>
-            {title}
+            {numbered && i < KEYS ? `${i + 1} · ${title}` : title}
           </option>
         ))}
       </select>

@@ -3,7 +3,7 @@ import { t } from '../../lang/i18n';
 import { Badge } from '../../ui/badge';
 import { Time } from '../../ui/time';
 
-/** The report's changes of status, oldest first. */
+/** The report's changes of status and the city's answers, oldest first. */
 export function Timeline({ history }: { history: HistoryEntry[] }) {
   return (
     <section aria-labelledby="timeline">
@@ -11,7 +11,7 @@ export function Timeline({ history }: { history: HistoryEntry[] }) {
       <ol class="timeline">
         {history.map((entry) => (
           <li key={entry.version} data-status={entry.to_status}>
-            {entry.from_status ? <Badge status={entry.to_status} /> : <span class="badge">{t('timeline.filed')}</span>}
+            <What entry={entry} />
             <small>
               <Time at={entry.changed_at} dated />
             </small>
@@ -21,4 +21,10 @@ export function Timeline({ history }: { history: HistoryEntry[] }) {
       </ol>
     </section>
   );
+}
+
+function What({ entry: { from_status, to_status } }: { entry: HistoryEntry }) {
+  if (!from_status) return <span class="badge">{t('timeline.filed')}</span>;
+  if (from_status === to_status) return <span class="badge">{t('timeline.answer')}</span>;
+  return <Badge status={to_status} />;
 }

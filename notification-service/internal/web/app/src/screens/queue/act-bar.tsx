@@ -1,0 +1,110 @@
+import { useEffect, useState } from 'preact/hooks';
+
+import type { Task } from '../../api/client';
+import { t, tn } from '../../lang/queue';
+import { moveBack, type Moved } from '../../state/moved';
+import { Icon } from '../../ui/icons';
+import { Fault } from '../../ui/problem';
+
+interface Props {
+  /** The selected reports. */
+  chosen: Task[];
+  /** The last change of status. */
+  done: Moved | undefined;
+  /** Takes the last change back; what a key does, too. */
+  undoing: { current: (() => void) | undefined };
+  onMove(): void;
+  onAssign(): void;
+  onClear(): void;
+  onUndone(): void;
+  onClose(): void;
+}
+
+/**
+ * What can be done with the selected reports, and what came of the last act,
+ * with the way back. It stays in sight, however far the list is scrolled.
+ */
+export function ActBar({ chosen, done, undoing, onMove, onAssign, onClear, onUndone, onClose }: Props) {
+  const [undone, setUndone] = useState<{ moved: number; refused: number }>();
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  useEffect(() => {
+    setUndone(undefined);
+    setError(undefined);
+  }, [done?.to, done?.tasks]);
+  const back = undone ? [] : (done?.back ?? []);
+  const undo = async () => {
+    if (!done || back.length === 0 || busy) return;
+    setBusy(true);
+    try {
+      const results = await moveBack(done);
+      const moved = results.filter((result) => result.moved).length;
+      setUndone({ moved, refused: results.length - moved });
+      setError(undefined);
+      onUndone();
+    } catch (failure) {
+      setError(failure);
+    }
+    setBusy(false);
+  };
+  undoing.current = () => void undo();
+  const close = () => {
+    setUndone(undefined);
+    onClose();
+  };
+  return (
+    <div class="act-bar" data-shown={chosen.length > 0 || done !== undefined}>
+      <div class="bar">
+        <p role="status">{chosen.length > 0 && <strong>{tn('work.chosen', chosen.length)}</strong>}</p>
+        {chosen.length > 0 && (
+          <>
+            <button type="button" class="primary" aria-haspopup="dialog" onClick={onMove}>
+              {t('work.move')}
+            </button>
+            <button type="button" aria-haspopup="dialog" onClick={onAssign}>
+              {t('work.assign')}
+            </button>
+            <button type="button" class="link" onClick={onClear}>
+              {t('work.clear')}
+            </button>
+          </>
+        )}
+      </div>
+      <div class="bar">
+        <p role="status" class="wrap">
+          {undone ? <Undone {...undone} /> : done && <Done done={done} />}
+        </p>
+        {back.length > 0 && (
+          <button type="button" disabled={busy} onClick={() => void undo()}>
+            {t('work.undo')}
+          </button>
+        )}
+        {done && (
+          <button type="button" class="plain" aria-label={t('work.done.close')} onClick={close}>
+            <Icon name="close" />
+          </button>
+        )}
+      </div>
+      <Fault error={error} />
+    </div>
+  );
+}
+
+function Done({ done: { to, tasks, back } }: { done: Moved }) {
+  const [one] = tasks;
+  const status = t(`status.${to}`);
+  return (
+    <>
+      {tasks.length === 1 && one ? t('work.moved', { title: one.title, status }) : tn('work.moved-to', tasks.length, { status })}{' '}
+      {back?.length === 0 && <span class="quiet">{t('work.no-undo')}</span>}
+    </>
+  );
+}
+
+function Undone({ moved, refused }: { moved: number; refused: number }) {
+  return (
+    <>
+      {tn('work.undone', moved)} {refused > 0 && tn('work.not-undone', refused)}
+    </>
+  );
+}

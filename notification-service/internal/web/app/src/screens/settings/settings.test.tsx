@@ -11,7 +11,7 @@ import { SettingsScreen } from './settings';
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 function contact(part: Partial<Contact> = {}): Contact {
-  return { address: 'ann@example.org', language: 'en', zone, state: 'active', ...part };
+  return { address: 'ann@example.org', language: 'en', zone, state: 'active', email: ['report.status.updated'], ...part };
 }
 
 /** What the server keeps of the reader. */

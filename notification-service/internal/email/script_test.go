@@ -28,7 +28,7 @@ func TestServerByScript(t *testing.T) {
 	}{
 		"drops the connection":              {does: deed{drop: true}},
 		"keeps it, and drops":               {does: deed{drop: true, keep: true}},
-		"stops answering":             {does: deed{silent: true}},
+		"stops answering":                   {does: deed{silent: true}},
 		"keeps it, and says nothing":        {does: deed{silent: true, keep: true}},
 		"is slow":                           {does: deed{pause: 50 * time.Millisecond}},
 		"closes the service":                {does: deed{answer: "421 4.3.2 closing"}},

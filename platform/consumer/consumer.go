@@ -170,7 +170,7 @@ func (c *Consumer) lookAtQueues(ctx context.Context, w *queueWatch) error {
 		if q.effect == nil {
 			q.stats.exists.Store(there)
 		} else {
-			// What is published again must find the queue, also while it is paused and
+			// Messages that are published again must find the queue, also while it is paused and
 			// no subscription declares it. Other queues are left to those who read
 			// them: they would not notice that theirs was gone.
 			if lost := q.noteExists(ctx, there, state.Messages); lost {

@@ -28,7 +28,7 @@ func TestEachPartIsReadByItself(t *testing.T) {
 			Part{"changing", func(context.Context) Reading { return reading }},
 			Part{"hanging", func(ctx context.Context) Reading {
 				if hangs {
-					time.Sleep(time.Minute) // it ignores its context
+					time.Sleep(time.Minute) //nolint:forbidigo // the clock is synctest's; it ignores its context
 				}
 				return Reading{State: Good}
 			}},
@@ -44,10 +44,10 @@ func TestEachPartIsReadByItself(t *testing.T) {
 		go func() { done <- m.Run(ctx) }()
 		synctest.Wait()
 
-		time.Sleep(10 * time.Second)
+		time.Sleep(10 * time.Second) //nolint:forbidigo // the clock is synctest's
 		reading, hangs = UnknownFor(NoDatabase), true
 		changed := time.Now()
-		time.Sleep(11 * time.Second)
+		time.Sleep(11 * time.Second) //nolint:forbidigo // the clock is synctest's
 		steady, changing, hanging := m.Statuses()[0], m.Statuses()[1], m.Statuses()[2]
 		if steady.State != Good || time.Since(steady.ReadAt) > readEvery || !steady.Since.Equal(began) {
 			t.Errorf("a part that is well became %+v", steady)
@@ -65,7 +65,7 @@ func TestEachPartIsReadByItself(t *testing.T) {
 	})
 }
 
-// What a server says while it stops is one outage, as old as its first sign.
+// The errors of a server that stops are one outage, as old as its first sign.
 func TestOutageIsAsOldAsItsFirstSign(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 1, 21, 24, 0, 0, time.UTC)
@@ -117,7 +117,7 @@ func TestSparingly(t *testing.T) {
 		probe := Sparingly(10*time.Second, func(context.Context) error { tries++; return err })
 		for range 10 {
 			_ = probe(t.Context())
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) //nolint:forbidigo // the clock is synctest's
 		}
 		if tries != 1 {
 			t.Errorf("%d tries in ten seconds, want 1", tries)

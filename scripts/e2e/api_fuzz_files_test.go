@@ -44,7 +44,7 @@ func (c *stack) photographers(t *testing.T) (all []photographer) {
 }
 
 // uploads returns requests with photos: sound ones, some that promise more than
-// they have or more than any memory holds, and others that are no picture.
+// they have or more than any memory holds, and others that are not pictures.
 func uploads(by []photographer) func(*rand.Rand) fuzzed {
 	return func(random *rand.Rand) fuzzed {
 		p := pick(random, by)

@@ -59,59 +59,18 @@ func TestStatusesStayInOrder(t *testing.T) {
 		}
 		all = append(all, report)
 	}
-	var officials sync.WaitGroup
-	var mu sync.Mutex // guards want
-	for part := range slices.Chunk(all, reports/4) {
-		officials.Go(func() {
-			for _, report := range part {
-				for n := range moves {
-					status := []string{"in_progress", "resolved"}[n%2]
-					changed, err := olga.SetStatus(t.Context(), report.ID, status, "Because.")
-					if err != nil {
-						t.Errorf("change status: %v", err)
-						return
-					}
-					mu.Lock()
-					want[report.ID] = changed.Version
-					mu.Unlock()
-				}
-			}
-		})
-	}
+	awaitMoves := moveToAndFro(t, olga, all, moves, want)
 	kills := 0
 	for _, p := range []*process{c.worker, c.notification, secondWorker, secondNotification, c.notification} {
 		p.kill()
 		kills++
 		p.start() // which takes so long that the others get what it had
 	}
-	officials.Wait()
+	awaitMoves()
 	anas.await(reports * moves)
 	bens.await(reports * moves)
 	events := other.await(reports * (moves + 1))
 
-	present := func(where string, seen []sight) {
-		t.Helper()
-		last, stale := make(map[uuid.UUID]int64), 0
-		backwards := 0
-		for _, s := range seen {
-			if s.version < last[s.report] {
-				backwards++
-			}
-			last[s.report] = s.version
-		}
-		for report, version := range want {
-			if last[report] != version {
-				stale++
-			}
-		}
-		t.Logf("%s: %d of %d reports end on a stale status, %d of %d statuses came after later ones", where, stale, reports, backwards, len(seen))
-		if stale+backwards > 0 {
-			t.Errorf("%s: %d reports end on a stale status, %d statuses came after later ones; want none", where, stale, backwards)
-		}
-		if len(seen) != reports*moves {
-			t.Errorf("%s: %d statuses, want %d", where, len(seen), reports*moves)
-		}
-	}
 	statuses := func(s []sight) []sight {
 		return slices.DeleteFunc(s, func(s sight) bool { return s.typ != moved })
 	}
@@ -119,10 +78,10 @@ func TestStatusesStayInOrder(t *testing.T) {
 		s.mu.Lock()
 		shown := slices.Clone(s.shown)
 		s.mu.Unlock()
-		present("the stream of "+name, statuses(shown))
+		inOrder(t, "the stream of "+name, statuses(shown), want, moves)
 		listed := s.listed()
 		slices.Reverse(listed) // the newest is first
-		present("the list of "+name, statuses(listed))
+		inOrder(t, "the list of "+name, statuses(listed), want, moves)
 	}
 	var sent []sight
 	filed := make(map[string]bool)
@@ -135,7 +94,7 @@ func TestStatusesStayInOrder(t *testing.T) {
 		}
 		filed[e.Data.ReportID] = filed[e.Data.ReportID] || e.Type == created
 	}
-	present("the other system", sent)
+	inOrder(t, "the other system", sent, want, moves)
 	var waited int
 	eventually.True(t, "nothing waits", func() bool {
 		return c.notificationDB.QueryRow(t.Context(), `select count(*) from delayed_messages`).Scan(&waited) == nil && waited == 0
@@ -143,4 +102,55 @@ func TestStatusesStayInOrder(t *testing.T) {
 	const parked = "the message before this one has not had its effect, it is parked"
 	t.Logf("%d processes were killed; messages were parked %d times", kills,
 		len(c.notification.log.messages(parked))+len(secondNotification.log.messages(parked)))
+}
+
+// moveToAndFro has an official move each of the reports n times, four at once, and notes
+// in want the version of each in the end. It returns a function that waits for that.
+func moveToAndFro(t *testing.T, official *client.Client, reports []client.Report, n int, want map[uuid.UUID]int64) (wait func()) {
+	t.Helper()
+	var officials sync.WaitGroup
+	var mu sync.Mutex // guards want
+	for part := range slices.Chunk(reports, len(reports)/4) {
+		officials.Go(func() {
+			for _, report := range part {
+				for i := range n {
+					changed, err := official.SetStatus(t.Context(), report.ID, []string{"in_progress", "resolved"}[i%2], "Because.")
+					if err != nil {
+						t.Errorf("change status: %v", err)
+						return
+					}
+					mu.Lock()
+					want[report.ID] = changed.Version
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	return officials.Wait
+}
+
+// inOrder checks that the n statuses of each report were seen once, in the order of their
+// versions, and that the last is the one in want.
+func inOrder(t *testing.T, where string, seen []sight, want map[uuid.UUID]int64, n int) {
+	t.Helper()
+	last := make(map[uuid.UUID]int64)
+	stale, backwards := 0, 0
+	for _, s := range seen {
+		if s.version < last[s.report] {
+			backwards++
+		}
+		last[s.report] = s.version
+	}
+	for report, version := range want {
+		if last[report] != version {
+			stale++
+		}
+	}
+	t.Logf("%s: %d of %d reports end on a stale status, %d of %d statuses came after later ones", where, stale, len(want), backwards, len(seen))
+	if stale+backwards > 0 {
+		t.Errorf("%s: %d reports end on a stale status, %d statuses came after later ones; want none", where, stale, backwards)
+	}
+	if len(seen) != len(want)*n {
+		t.Errorf("%s: %d statuses, want %d", where, len(seen), len(want)*n)
+	}
 }

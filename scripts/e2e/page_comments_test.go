@@ -75,9 +75,9 @@ func TestPageCommentsAccessible(t *testing.T) {
 	)
 }
 
-// What a resident says under a report reaches the officials at once, and they answer
-// without changing the status, as often as there is something to say. Whoever filed
-// it reads that.
+// A comment under a report reaches the officials at once, and they answer
+// without changing the status, as often as there is something to say. Its reporter
+// reads that.
 func TestPageConversation(t *testing.T) {
 	t.Parallel()
 	c := startStackWithComments(t)

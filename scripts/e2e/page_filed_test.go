@@ -129,7 +129,7 @@ func TestPageEveryWayToAPlace(t *testing.T) {
 		pinned, browser.Back(), browser.See("[role=status]", "✓"), back,
 		start, browser.Click(".maplibregl-canvas", ""), browser.Until(address+` !== ''`),
 	)
-	street := must(browser.Ask[string](page.Tab, address+`.split(',')[0]`))
+	street := ask[string](t, page.Tab, address+`.split(',')[0]`)
 	page.do(
 		back, start, browser.Fill("Find a street", street+" 77"), browser.See(".place-search li", "does not know number 77"), browser.Enter(),
 		browser.Until(address+`.startsWith(`+strconv.Quote(street+" 77")+`)`), browser.See("[role=status]", "✓"),
@@ -175,7 +175,7 @@ func TestPageListForResidents(t *testing.T) {
 	for _, language := range []string{"en", "id"} {
 		page.do(browser.Until(`(localStorage.setItem('cityconnect.language', `+strconv.Quote(language)+`), true)`), browser.Go(c.gateway.URL), first("Between"),
 			browser.Until(`document.documentElement.lang === `+strconv.Quote(language)))
-		top := must(browser.Ask[float64](page.Tab, `document.querySelector('.card').getBoundingClientRect().top`))
+		top := ask[float64](t, page.Tab, `document.querySelector('.card').getBoundingClientRect().top`)
 		if top > 844/3 {
 			t.Errorf("%s: the first report begins at %.0f px of 844", language, top)
 		}

@@ -21,9 +21,10 @@ func TestPageModeration(t *testing.T) {
 
 	bens := c.reader(nil) // the neighbour who is named has no account
 	page := bens.open(address)
-	before := must(browser.Ask[float64](page.Tab, `document.querySelector('.story').getBoundingClientRect().top`))
+	page.do(browser.Until(`document.querySelector('.story')`))
+	before := ask[float64](t, page.Tab, `document.querySelector('.story').getBoundingClientRect().top`)
 	page.do(browser.Click("button", "Report abuse"), browser.See("dialog h2", "Report abuse"))
-	if after := must(browser.Ask[float64](page.Tab, `document.querySelector('.story').getBoundingClientRect().top`)); after != before {
+	if after := ask[float64](t, page.Tab, `document.querySelector('.story').getBoundingClientRect().top`); after != before {
 		t.Errorf("the page moved from %.0f to %.0f when the dialog opened", before, after)
 	}
 	page.do(

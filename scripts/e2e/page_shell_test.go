@@ -204,7 +204,7 @@ func TestPageCardsAndFilters(t *testing.T) {
 		page.do(browser.Width(width, 740), browser.See(".card", "Dark crossing"))
 		top := func() float64 {
 			t.Helper()
-			return must(browser.Ask[float64](page.Tab, `document.querySelector('.split').getBoundingClientRect().top + scrollY`))
+			return ask[float64](t, page.Tab, `document.querySelector('.split').getBoundingClientRect().top + scrollY`)
 		}
 		before := top()
 		page.do(browser.Click(".filters .chip", "Received"), browser.Until(`location.search.includes('status=pending')`),

@@ -130,3 +130,13 @@ func (p tab) checkFaults() {
 		p.t.Errorf("the page's own faults:\n%s", strings.Join(faults, "\n"))
 	}
 }
+
+// ask evaluates JavaScript in a page, and ends the test if that fails.
+func ask[T any](t testing.TB, tab *browser.Tab, expression string) T {
+	t.Helper()
+	v, err := browser.Ask[T](tab, expression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}

@@ -116,7 +116,7 @@ func TestPageDeskOfALaptop(t *testing.T) {
 		browser.Click(".found button", "Map"), browser.Until(`!document.querySelector('.queue-map')`),
 	)
 
-	// What is resolved is reopened with a note alone.
+	// A resolved report is reopened with a note alone.
 	page.do(
 		browser.Click(".task a", "Report 00"), browser.Click(".desk-detail .chip", "Resolved"), browser.Click(".desk-detail button", "Save"),
 		browser.See(".act-bar [role=status]", "“Report 00” is now “Resolved”"), browser.See(".act-bar", "There is no undo"),

@@ -25,7 +25,7 @@ import (
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
-// Whoever runs the servers makes mistakes while people use the city: the mail
+// Operators make mistakes at the servers while people use the city: the mail
 // server refuses the sender, policies limit a queue and expire another, two queues
 // are deleted with what they hold, and the services' roles lose their rights to
 // write, table by table and all at once. What was accepted is shown once, nothing

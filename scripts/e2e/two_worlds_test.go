@@ -112,10 +112,7 @@ func play(t *testing.T, author person) world {
 	t.Helper()
 	c, w := startStackWithComments(t), world{}
 	w.addGateway(t, c.enterByNginx()) // once nothing enters
-	through := map[string]*spy{}
-	for _, exchange := range []string{topology.Exchange(), topology.DeadLetterExchange(), topology.LiveExchange(), topology.ProgressExchange()} {
-		through[exchange] = c.spyOn(exchange)
-	}
+	through := c.spyOnExchanges()
 	residents := c.openPages(ann, bene)
 	carl, olga, pavel := c.userOf("carl", "resident"), c.userOf("olga", "official"), c.userOf("pavel", "operator")
 	olgas, feed, other := watch(t, olga), c.listenToFeed(), openOtherSystem(t)
@@ -196,6 +193,15 @@ func play(t *testing.T, author person) world {
 		w.addExchange(exchange, s)
 	}
 	return w
+}
+
+// spyOnExchanges listens to all that the services publish, by exchange.
+func (c *stack) spyOnExchanges() map[string]*spy {
+	through := map[string]*spy{}
+	for _, exchange := range []string{topology.Exchange(), topology.DeadLetterExchange(), topology.LiveExchange(), topology.ProgressExchange()} {
+		through[exchange] = c.spyOn(exchange)
+	}
+	return through
 }
 
 // awaitOutcomes returns when the other system has had n events, and each of its

@@ -21,7 +21,7 @@ func takes(d time.Duration) func(context.Context) error {
 	}
 }
 
-// Whoever asks for as much as they can has a part of the room, and after some seconds
+// A caller that asks for as much as it can has a part of the room, and after some seconds
 // of work a tenth of the time; another caller waits for neither.
 func TestOneCallerCannotTakeAll(t *testing.T) {
 	t.Parallel()
@@ -89,7 +89,7 @@ func TestRoomIsBounded(t *testing.T) {
 	})
 }
 
-// A database that hangs costs a caller some seconds, and who leaves is told so.
+// A database that hangs costs a caller some seconds, and a caller that leaves gets an error.
 func TestPriceIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

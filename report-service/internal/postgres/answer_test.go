@@ -25,7 +25,7 @@ func (f *fixture) answer(id uuid.UUID, text string, idempotent *report.Idempoten
 }
 
 // An answer is an entry of the history and a message, at any status, and changes
-// nothing else. It is no move: neither figures nor duplicates take it for one.
+// nothing else. It is not a move: neither figures nor duplicates take it for one.
 func TestAnswer(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

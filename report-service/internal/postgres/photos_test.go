@@ -101,8 +101,8 @@ func TestAddPhoto(t *testing.T) {
 	}
 }
 
-// Whoever uploads under a name that a photo of another report has, which may be hidden,
-// finds the same as under any other name.
+// A resident who uploads under a name that a photo of another report has, which may be
+// hidden, finds the same as under any other name.
 func TestUploadTellsNothingOfOtherReports(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

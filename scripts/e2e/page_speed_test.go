@@ -80,5 +80,5 @@ func (c *stack) publishVotes(user string, reports []client.Report, n int) {
 
 // heard waits until the bell has counted as many.
 func (p tab) heard(n int) browser.Action {
-	return browser.Until(fmt.Sprintf(`document.querySelector('.bell').getAttribute('aria-label').replaceAll(/\D/g, '') === '%d'`, n))
+	return browser.Until(fmt.Sprintf(`document.querySelector('.bell').title.replaceAll(/\D/g, '') === '%d'`, n))
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -146,19 +145,29 @@ func (a *attack) play(author *client.Client) {
 	votes := []string{"upvote", "downvote"}
 	for i, tabs := range [][2]int{{0, 1}, {2, 0}, {1, 2}} {
 		a.openTabs(tabs[0], a.ann, tabs[1], a.ben, func(listening map[*client.Client][]*follower) {
-			outside, inside, shown := [4]numbers{a.read(paths)}, [4]numbers{a.readInside()}, [4]numbers{{"events": 0}}
-			for n, act := range []struct {
+			before := [3]numbers{a.read(paths), a.readInside(), {"events": 0}}
+			var moved [3][3]numbers // by report, how the numbers outside, inside and shown moved
+			acts := []struct {
 				report    client.Report
 				recipient *client.Client
-			}{{secret, author}, {open[0], author}, {other, a.otherThan(author)}} {
-				vote(a.t, a.carl, act.report, votes[i%2])
-				a.awaitDelivery(listening[act.recipient])
-				outside[n+1], inside[n+1] = a.read(paths), a.readInside()
-				shown[n+1] = numbers{"events": shown[n]["events"] + float64(len(listening[act.recipient]))}
+			}{{secret, author}, {open[0], author}, {other, a.otherThan(author)}}
+			order := []int{0, 1, 2}
+			if a.moments%2 == 1 { // a list in the order of changes shows in which order Carl voted
+				order = []int{0, 2, 1}
 			}
-			a.outside.add(outside)
-			a.inside.add(inside)
-			a.shown.add(shown)
+			for _, n := range order {
+				vote(a.t, a.carl, acts[n].report, votes[i%2])
+				to := listening[acts[n].recipient]
+				a.awaitDelivery(to)
+				after := [3]numbers{a.read(paths), a.readInside(), {"events": before[2]["events"] + float64(len(to))}}
+				for where := range after {
+					moved[n][where] = after[where].minus(before[where])
+				}
+				before = after
+			}
+			for where, s := range []scores{a.outside, a.inside, a.shown} {
+				s.add(moved[0][where], moved[1][where], moved[2][where])
+			}
 			a.moments++
 		})
 	}
@@ -341,18 +350,26 @@ func (n numbers) walk(at string, value any) {
 	}
 }
 
-// add counts what moved how between the readings: before the votes, and after
-// those on the anonymous report, the author's and the other's.
-func (s scores) add(at [4]numbers) {
-	for name := range maps.Keys(at[3]) {
-		anonymous, author, other := at[1][name]-at[0][name], at[2][name]-at[1][name], at[3][name]-at[2][name]
+// minus returns by how much the numbers are above those before.
+func (n numbers) minus(before numbers) numbers {
+	moved := make(numbers, len(n))
+	for name, value := range n {
+		moved[name] = value - before[name]
+	}
+	return moved
+}
+
+// add counts which numbers moved on the anonymous report as on the author's, and as on
+// the other's.
+func (s scores) add(anonymous, author, other numbers) {
+	for name := range other {
 		if s[name] == nil {
 			s[name] = &struct{ author, other int }{}
 		}
-		if anonymous == author {
+		if anonymous[name] == author[name] {
 			s[name].author++
 		}
-		if anonymous == other {
+		if anonymous[name] == other[name] {
 			s[name].other++
 		}
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/monitor"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/openapi/openapitest"
 	"github.com/cityconnect/cityconnect/platform/operators"
@@ -73,7 +74,8 @@ func newServerOn(t *testing.T, pool *pgxpool.Pool, settings ...func(*api.Config)
 	running.Go(func() { _ = hub.Run(ctx) }) // it returns nil
 	operations := append(admin.New(deadletter.NewStore(pool), nil, nil, nil).Operations(),
 		admin.NewWebhooks(nil, nil, nil, webhook.Rules{}, nil).Operations(), admin.EmailOperations(s.store.Mails, crowd.NewRounding(ring)),
-		operators.ErasureOperations(nil), operators.ScheduleOperations(nil), openapi.Operations{"workerPoolHistory": operators.History(nil)})
+		operators.ErasureOperations(nil), operators.ScheduleOperations(nil), openapi.Operations{"workerPoolHistory": operators.History(nil)},
+		operators.HealthOperations(monitor.New()))
 	problems := maps.Clone(admin.WebhookProblems)
 	maps.Copy(problems, api.MailProblems)
 	cfg := api.Config{Notifications: s.store.Streams, Follows: s.store.Follows, Consents: s.store.Contacts, Streams: hub, Auth: verifier, Metrics: metrics, Log: log,

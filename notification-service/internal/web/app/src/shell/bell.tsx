@@ -20,6 +20,7 @@ export function Bell() {
         class="plain bell"
         aria-haspopup="dialog"
         aria-label={tn('bell', count, { count: shown })}
+        title={count > MANY ? tn('bell', count) : undefined}
         onClick={() => setOpen(true)}
       >
         <Icon name="bell" />

@@ -82,8 +82,12 @@ func (d document) requests(method, path string, item, op map[string]any, values 
 		case param["in"] == "query" && param["required"] == true:
 			base.Set(name, fmt.Sprint(d.sample(schema)))
 		case param["in"] == "query":
-			for _, value := range enum {
-				queries = append(queries, url.Values{name: {fmt.Sprint(value)}}.Encode())
+			known := texts(enum)
+			if name == "report_id" {
+				known = append(known, values["id"]...)
+			}
+			for _, value := range known {
+				queries = append(queries, url.Values{name: {value}}.Encode())
 			}
 		}
 	}

@@ -209,6 +209,9 @@ var selfDescriptions = []string{
 	"/debug/pprof/goroutine?debug=2", "/debug/pprof/heap", "/",
 }
 
+// forTheReporter is what nobody but a report's reporter gets.
+const forTheReporter = "GET /reports/{id}/outlook"
+
 // searchAnswers asks for everything that the documents know, as everyone but
 // the canary.
 func (c *canary) searchAnswers() {
@@ -240,7 +243,7 @@ func (c *canary) searchAnswers() {
 			}
 		}
 		for _, op := range operations {
-			if strings.HasPrefix(op.template, "GET ") && !answered[op.template] {
+			if strings.HasPrefix(op.template, "GET ") && !answered[op.template] && op.template != forTheReporter {
 				c.t.Errorf("%s was never answered with 2xx: the test proves nothing about it", op.template)
 				answered[op.template] = true // told once
 			}

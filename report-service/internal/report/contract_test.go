@@ -116,7 +116,7 @@ func TestPrivacyIsKnownEverywhere(t *testing.T) {
 	for _, level := range levels {
 		checkMessage(t, &event.ReportCreated{Subject: subject, CategoryID: 1, CategoryName: "Other", PrivacyLevel: event.Privacy(level)})
 		update("privacy_level", level)
-		for _, word := range []string{"", ".hint", ".everyone", ".officials", ".operators", ".you"} {
+		for _, word := range []string{"", ".hint", ".everyone", ".you"} {
 			checkWords(t, "privacy."+level+word)
 		}
 	}

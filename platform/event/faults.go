@@ -19,7 +19,7 @@ var samples = map[string]json.RawMessage{
 }
 
 // Faults returns an error as Decode does for each field of body that breaks the
-// contract, so that whoever writes one sees all that is wrong at once. A body that is
+// contract, so that its editor sees all faults at once. A body that is
 // not a JSON object has one.
 func Faults(key Key, body []byte) []error {
 	faults, _ := mend(key, body)

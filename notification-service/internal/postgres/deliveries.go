@@ -48,7 +48,7 @@ func (s *Deliveries) List(ctx context.Context, endpoint uuid.UUID, q webhook.Rec
 }
 
 // Find returns deliveries of a message, or about a report, to all endpoints, the newest
-// first. There is no index by either: of each endpoint only the latest are read.
+// first. Without an index by either it reads only the latest of each endpoint.
 func (s *Deliveries) Find(ctx context.Context, messageID string, report uuid.UUID, limit int) ([]webhook.Record, error) {
 	return collect(ctx, s.pool, "find deliveries", pgx.RowToStructByPos[webhook.Record], recordSQL+`id in (
 		  select d.id from webhook_endpoints e cross join lateral (

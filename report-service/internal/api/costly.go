@@ -33,7 +33,7 @@ func newGates(room int) gates {
 	}
 }
 
-// do does the work of a request at its turn. Whoever is not signed in is known by
+// do does the work of a request at its turn. A caller without a sign-in counts by
 // address.
 func (g gates) do(ctx context.Context, r *http.Request, work func(ctx context.Context) error) error {
 	by := caller(r)

@@ -20,8 +20,8 @@ type Lanes struct{ Small, Large int }
 
 // lanes keep large pictures from holding up small ones. A small picture waits for its
 // lane, because that is soon. A large one goes back to the queue if its lane is taken:
-// the worker is free for others, and whoever sends many large pictures makes only large
-// ones wait.
+// the worker is free for others, and a user who sends many large pictures delays only large
+// ones.
 type lanes struct {
 	small, large *semaphore.Weighted
 

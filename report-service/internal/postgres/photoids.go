@@ -39,8 +39,8 @@ func (s photoIDs) uploadIDs(upload uuid.UUID) []uuid.UUID {
 }
 
 // uploadIDsOf returns the ids that the photo of a report's upload may have. The last
-// ones are those of an upload whose name a photo of another report has already: whoever
-// sends it must not find out that there is one, which may be hidden.
+// ones are those of an upload whose name a photo of another report has already: the
+// uploader must not find out that there is one, which may be hidden.
 func (s photoIDs) uploadIDsOf(reportID, upload uuid.UUID) []uuid.UUID {
 	ids := s.uploadIDs(upload)
 	for _, key := range s.keys {

@@ -11,7 +11,7 @@ const MANY = 99;
 export function Bell() {
   const [open, setOpen] = useState(false);
   const count = unread.value;
-  // What is seen is also what is said: who speaks to the page says what they see.
+  // A screen reader speaks the number that is shown.
   const shown = count > MANY ? `${MANY}+` : number(count);
   return (
     <>

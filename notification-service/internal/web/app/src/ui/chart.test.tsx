@@ -63,7 +63,7 @@ test('two lines are linear until a reader chooses otherwise, and then the chart 
   await act(() => void select.dispatchEvent(new Event('change')));
 });
 
-test('who points at the chart is told when and how much', async () => {
+test('pointing at the chart shows the time and the value', async () => {
   const root = document.createElement('div');
   const times = { since: Date.UTC(2026, 10, 22, 7), step: 60_000 };
   await act(() => render(<Chart label="Waiting" lines={[{ values: [1, 2, 3, 4, 5] }]} times={times} />, root));

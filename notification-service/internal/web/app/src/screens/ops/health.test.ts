@@ -36,7 +36,7 @@ test('one service takes nothing from the other', async () => {
   expect(health.value.notifications.parts).toBeUndefined();
 });
 
-test('no answer in time is told from none at all', async () => {
+test('a late answer differs from no answer', async () => {
   serve(reportService, 'GET', (_, options) => {
     const { signal } = options as { signal: AbortSignal };
     return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new DOMException('', 'AbortError'))));

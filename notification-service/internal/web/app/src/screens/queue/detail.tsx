@@ -115,7 +115,7 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onClose, o
                 },
                 async answer(text) {
                   await open.answer(text);
-                  // Whoever answers has seen what is said above.
+                  // An official who answers has seen the comments above.
                   if (task.new_comments === 0 || !lastComment.current) return;
                   // The answer is sent, whatever comes of this.
                   await open.seeComments(lastComment.current).then(loadWaiting, () => {});

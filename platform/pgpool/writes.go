@@ -154,6 +154,15 @@ func (w *Writes) advance(ctx context.Context, s sequence) error {
 	if err != nil {
 		return fmt.Errorf("read the highest number of %s: %w", s.Table, err)
 	}
+	if highest <= s.Last {
+		return nil
+	}
+	// Rows may have been written since the sequence was read. Read again, it is
+	// behind only if it is behind for good: a number is taken before its row is seen.
+	err = w.pool.QueryRow(ctx, `select coalesce(pg_sequence_last_value($1::text::regclass), 0)`, s.Name).Scan(&s.Last)
+	if err != nil {
+		return fmt.Errorf("read sequence %s: %w", s.Name, err)
+	}
 	behind := highest - s.Last
 	if behind <= 0 {
 		return nil

@@ -3,6 +3,7 @@ package pgpool_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -118,13 +119,46 @@ func TestSequencesAreAdvanced(t *testing.T) {
 	}
 }
 
+// One that moves while it is looked at is not behind: nothing is logged, and no
+// number is passed over.
+func TestSequenceThatMovesIsNotBehind(t *testing.T) {
+	t.Parallel()
+	_, pool, _ := withRole(t)
+	ctx, stop := context.WithCancel(t.Context())
+	var writers sync.WaitGroup
+	for range 2 {
+		writers.Go(func() {
+			for ctx.Err() == nil {
+				_, _ = pool.Exec(ctx, `insert into deliveries (channel, lane, target, message_id, kind, body) values ('webhook', 'a', 'a', gen_random_uuid(), 'k', '')`)
+			}
+		})
+	}
+	var logged strings.Builder
+	writes := newWritesWithLog(t, pool, zerolog.New(&logged))
+	for range 200 {
+		if err := writes.Probe(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	stop()
+	writers.Wait()
+	if logged.Len() > 0 {
+		t.Errorf("logged %.300s", logged.String())
+	}
+}
+
 func newWrites(t *testing.T, pool *pgxpool.Pool) *pgpool.Writes {
+	t.Helper()
+	return newWritesWithLog(t, pool, zerolog.Nop())
+}
+
+func newWritesWithLog(t *testing.T, pool *pgxpool.Pool, log zerolog.Logger) *pgpool.Writes {
 	t.Helper()
 	tables, err := migrations.Tables(migrations.Notification)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pgpool.NewWrites(pool, tables, zerolog.Nop())
+	return pgpool.NewWrites(pool, tables, log)
 }
 
 // withRole returns a database with the rights that deploy gives to a service.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"reflect"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -22,12 +23,14 @@ import (
 func TestEachPartIsReadByItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		reading, hangs := Reading{State: Bad, Cause: "open", Count: 3}, false
+		var reading atomic.Pointer[Reading]
+		var hangs atomic.Bool
+		reading.Store(&Reading{State: Bad, Cause: "open", Count: 3})
 		m := New(
 			Part{"steady", func(context.Context) Reading { return Reading{State: Good} }},
-			Part{"changing", func(context.Context) Reading { return reading }},
+			Part{"changing", func(context.Context) Reading { return *reading.Load() }},
 			Part{"hanging", func(ctx context.Context) Reading {
-				if hangs {
+				if hangs.Load() {
 					time.Sleep(time.Minute) //nolint:forbidigo // the clock is synctest's; it ignores its context
 				}
 				return Reading{State: Good}
@@ -45,7 +48,9 @@ func TestEachPartIsReadByItself(t *testing.T) {
 		synctest.Wait()
 
 		time.Sleep(10 * time.Second) //nolint:forbidigo // the clock is synctest's
-		reading, hangs = UnknownFor(NoDatabase), true
+		noDatabase := UnknownFor(NoDatabase)
+		reading.Store(&noDatabase)
+		hangs.Store(true)
 		changed := time.Now()
 		time.Sleep(11 * time.Second) //nolint:forbidigo // the clock is synctest's
 		steady, changing, hanging := m.Statuses()[0], m.Statuses()[1], m.Statuses()[2]

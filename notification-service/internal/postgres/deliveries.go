@@ -2,16 +2,13 @@ package postgres
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/audit"
 )
@@ -149,127 +146,4 @@ func (s *Deliveries) AddTest(ctx context.Context, actor string, endpoint uuid.UU
 		return auditWebhook(ctx, tx, actor, audit.WebhookTest, endpoint, map[string]any{"delivery_id": id})
 	})
 	return record, err
-}
-
-// missedSQL finds events of a time that an endpoint was never sent. Each is
-// kept by the notification that it brought about, whose id begins with the
-// time. An event without a value that a filter asks for does not match.
-const missedSQL = `
-select message_id, data from (
-  select distinct on (message_id) id, message_id, data from notifications n
-  where id >= $2 and id < $3 and type <> 'report.photo.refused'
-    and (cardinality($4::text[]) = 0 or type = any($4))
-    and (cardinality($5::int[]) = 0 or (data->>'category_id')::int = any($5))
-    and not exists (
-      select from deliveries d
-      where d.channel = 'webhook' and d.target = $1 and d.message_id = n.message_id and d.kind = n.type)
-  order by message_id, id) missed
-order by id limit $6`
-
-// Recover puts what an enabled endpoint did not get in the window back to
-// wait, and writes deliveries of the events that it was never sent. A dry run
-// counts them.
-func (s *Deliveries) Recover(ctx context.Context, actor string, id uuid.UUID, window webhook.Window, dryRun bool) (webhook.Recovery, error) {
-	var recovery webhook.Recovery
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		e, err := readWebhook(ctx, tx, `where id = $1 for share`, id)
-		if err != nil {
-			return err
-		}
-		if e.State == webhook.Disabled {
-			return webhook.ErrDisabled
-		}
-		// Data read here must not be written once officials have taken its words: see
-		// moderate.
-		if _, err := tx.Exec(ctx, `lock table moderated_reports in row share mode`); err != nil {
-			return fmt.Errorf("lock moderated reports: %w", err)
-		}
-		missed, err := missedEvents(ctx, tx, &e, window)
-		if err != nil {
-			return err
-		}
-		const ended = `
-			where channel = 'webhook' and target = $1 and state in ('dead', 'cancelled')
-			  and kind <> $2 and created_at >= $3 and created_at < $4`
-		args := []any{id.String(), webhook.TestType, window.Since, window.Until}
-		if dryRun {
-			recovery.Created = int64(len(missed))
-			err := tx.QueryRow(ctx, `select count(*) from deliveries `+ended, args...).Scan(&recovery.Resent)
-			if err != nil {
-				return fmt.Errorf("count deliveries: %w", err)
-			}
-			return nil
-		}
-		tag, err := tx.Exec(ctx, `update deliveries set `+againSQL(5)+ended, append(args, webhook.Lifetime)...)
-		if err != nil {
-			return fmt.Errorf("resend deliveries: %w", err)
-		}
-		recovery.Resent = tag.RowsAffected()
-		if recovery.Created, err = addDeliveries(ctx, tx, id, missed); err != nil {
-			return err
-		}
-		return auditWebhook(ctx, tx, actor, audit.WebhookRecover, id, map[string]any{
-			"since": window.Since, "until": window.Until, "resent": recovery.Resent, "created": recovery.Created,
-		})
-	})
-	return recovery, err
-}
-
-func missedEvents(ctx context.Context, tx pgx.Tx, e *webhook.Endpoint, window webhook.Window) ([]webhook.Event, error) {
-	if e.Filter.Area != nil {
-		return nil, nil // no notification says where its report is
-	}
-	rows, err := tx.Query(ctx, missedSQL, e.ID.String(), firstID(window.Since), firstID(window.Until),
-		orEmpty(e.Filter.Types), orEmpty(e.Filter.Categories), webhook.MaxRecovered+1)
-	if err != nil {
-		return nil, fmt.Errorf("find missed events: %w", err)
-	}
-	var events []webhook.Event
-	var messageID string
-	var data notification.Data
-	_, err = pgx.ForEachRow(rows, []any{&messageID, &data}, func() error {
-		event, err := webhook.EventOfData(messageID, &data)
-		events = append(events, event)
-		data = notification.Data{}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("find missed events: %w", err)
-	}
-	if len(events) > webhook.MaxRecovered {
-		return nil, webhook.ErrTooManyMissed
-	}
-	return events, nil
-}
-
-// firstID returns the lowest id that a notification of the moment can have
-// (UUIDv7, RFC 9562).
-func firstID(at time.Time) (id uuid.UUID) {
-	var ms [8]byte
-	binary.BigEndian.PutUint64(ms[:], uint64(max(0, at.UnixMilli())))
-	copy(id[:], ms[2:])
-	return id
-}
-
-// addDeliveries writes a delivery of each event to the endpoint, unless there is one
-// already, and returns how many it wrote.
-func addDeliveries(ctx context.Context, tx pgx.Tx, endpoint uuid.UUID, events []webhook.Event) (int64, error) {
-	var ids, types []string
-	var reports []uuid.UUID
-	var versions []int64
-	var bodies [][]byte
-	for _, e := range events {
-		ids, types, bodies = append(ids, e.MessageID), append(types, e.Type), append(bodies, e.Body)
-		reports, versions = append(reports, e.ReportID), append(versions, e.ReportVersion)
-	}
-	tag, err := tx.Exec(ctx, `
-		insert into deliveries (channel, lane, target, message_id, kind, report_id, report_version, body, not_after)
-		select 'webhook', $1, $1, e.*, now() + $7
-		from unnest($2::text[], $3::text[], $4::uuid[], $5::bigint[], $6::bytea[]) as e
-		on conflict do nothing`,
-		endpoint.String(), ids, types, reports, versions, bodies, webhook.Lifetime)
-	if err != nil {
-		return 0, fmt.Errorf("write missed deliveries: %w", err)
-	}
-	return tag.RowsAffected(), nil
 }

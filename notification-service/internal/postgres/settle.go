@@ -56,12 +56,13 @@ select id from webhook_endpoints e
 where releasing or held_cancelled_at is not null
   or state = 'enabled' and exists (
     select from deliveries where channel = 'webhook' and target = e.id::text and state = 'held')
+  or state = 'enabled' and exists (select from webhook_recoveries where endpoint_id = e.id)
   or state = 'disabled' and exists (
     select from deliveries where channel = 'webhook' and lane = e.id::text and state = 'waiting')
 order by id`
 
 // Settle moves the next portion of each endpoint whose deliveries do not fit its
-// state, and cancels a portion of those whose endpoint was deleted. It reports
+// state, or are being recovered, and cancels a portion of those whose endpoint was deleted. It reports
 // whether more may be left. Each portion is a transaction that begins with what
 // the tables say, so that a worker may die between any two.
 func (s *Endpoints) Settle(ctx context.Context) (more bool, err error) {
@@ -199,5 +200,8 @@ func settle(ctx context.Context, tx pgx.Tx, id uuid.UUID, state webhook.State) (
 	if err != nil {
 		return false, fmt.Errorf("move deliveries of webhook: %w", err)
 	}
-	return more, nil
+	if more || state == webhook.Disabled {
+		return more, nil
+	}
+	return recoverPortion(ctx, tx, id)
 }

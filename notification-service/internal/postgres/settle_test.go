@@ -2,6 +2,8 @@ package postgres_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -118,7 +120,7 @@ func changes(t *testing.T, pool *pgxpool.Pool, act func() error) int {
 	if err := act(); err != nil {
 		t.Fatal(err)
 	}
-	return count(t, pool, `select count(*) from deliveries d join before_act b using (id) where d.state <> b.state`)
+	return count(t, pool, `select count(*) from deliveries d left join before_act b using (id) where b.id is null or d.state <> b.state`)
 }
 
 // settleAll lets workers move deliveries until none is left, of which some die.
@@ -147,4 +149,68 @@ func settleAll(t *testing.T, store *postgres.DB, pool *pgxpool.Pool) {
 			where d.state in ('held', 'waiting') and (e.id is null or e.releasing or e.held_cancelled_at is not null
 			  or (e.state = 'enabled') = (d.state = 'held'))`) == 0
 	})
+}
+
+// A recovery of as many deliveries as an endpoint may have, and of as many events that it
+// was never sent, is short transactions. It is finished whenever a worker dies in between,
+// and what fails again since is left alone.
+func TestManyAreRecoveredInPortions(t *testing.T) {
+	t.Parallel()
+	store, pool := newStore(t)
+	e := endpoint(t, store, webhook.Filter{})
+	const missed = 3000
+	data, err := json.Marshal(created(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, pool, `insert into streams (name, last_seq) values ('role:official', 0)`)
+	mustExec(t, pool, `
+		insert into notifications (stream_id, seq, id, message_id, type, report_id, report_version, data, created_at)
+		select (select id from streams), n, (lpad(to_hex($2::bigint + n), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid,
+			'missed ' || n, 'report.created', gen_random_uuid(), 1, $1, now() - interval '1 hour'
+		from generate_series(1, $3) n`, data, time.Now().Add(-time.Hour).UnixMilli(), missed)
+	mustExec(t, pool, `
+		insert into deliveries (channel, lane, target, message_id, kind, report_id, report_version, body, state, created_at, due_at, not_after, done_at)
+		select 'webhook', $1, $1, 'ended ' || n, 'report.created', gen_random_uuid(), 1, '{}',
+			case when n % 2 = 0 then 'dead' else 'cancelled' end, at, at, at + interval '7 days', at
+		from generate_series(1, $2) n, lateral (select now() - interval '1 hour' as at) a`, e.ID.String(), webhook.MaxHeld)
+	window := webhook.Window{Since: time.Now().Add(-2 * time.Hour), Until: time.Now()}
+	recovery := func() error {
+		want := webhook.Recovery{Resent: webhook.MaxHeld, Created: missed}
+		got, err := store.Deliveries.Recover(t.Context(), "pavel", e.ID, window, false)
+		if got != want {
+			t.Errorf("recovered %+v, want %+v", got, want)
+		}
+		return err
+	}
+	wantShort(t, pool, "recover", recovery)
+	for range 3 {
+		wantShort(t, pool, "a worker", func() error { _, err := store.Endpoints.Settle(t.Context()); return err })
+	}
+	mustExec(t, pool, `update deliveries set state = 'dead', done_at = clock_timestamp() where id = (select id from deliveries where state = 'waiting' limit 1)`)
+	// The rest takes a minute, and fewer are moved in the same way.
+	mustExec(t, pool, `
+		delete from deliveries where state in ('dead', 'cancelled') and done_at < now() - interval '1 minute'
+		  and id > (select min(id) + 5000 from deliveries)`)
+	want := count(t, pool, `select count(*) from deliveries`) + missed
+	if _, err := store.Endpoints.Disable(t.Context(), "pavel", e.ID); err != nil { // it waits until the endpoint is enabled
+		t.Fatal(err)
+	}
+	settleAll(t, store, pool)
+	if got := count(t, pool, `select count(*) from webhook_recoveries`); got != 1 {
+		t.Errorf("%d recoveries wait while the endpoint is disabled, want 1", got)
+	}
+	if _, err := store.Endpoints.Enable(t.Context(), "pavel", e.ID, true); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "all is recovered", func() bool {
+		for range 5 {
+			wantShort(t, pool, "a worker", func() error { _, err := store.Endpoints.Settle(t.Context()); return err })
+		}
+		return count(t, pool, `select count(*) from webhook_recoveries`) == 0
+	})
+	settleAll(t, store, pool)
+	if got, want := states(t, pool, e), fmt.Sprintf("dead:1 waiting:%d", want-1); got != want {
+		t.Errorf("recovered, the deliveries are %s, want %s", got, want)
+	}
 }

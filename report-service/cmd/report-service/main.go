@@ -159,8 +159,8 @@ type edge struct {
 	requests, operations net.Listener
 }
 
-// costlyShare is the part of the pool's connections that searches, maps and exports of
-// everybody may have together, and as many again those of officials.
+// costlyShare is the part of the pool's connections that searches, sorted lists, maps
+// and exports of everybody may have together, and as many again those of officials.
 const costlyShare = 5
 
 func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger, metrics *prometheus.Registry) (*edge, error) {

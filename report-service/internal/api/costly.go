@@ -12,7 +12,6 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/costly"
 	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
-	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
 // gates let requests in that cost the database much. Officials have one of their own:
@@ -48,17 +47,13 @@ func (g gates) do(ctx context.Context, r *http.Request, work func(ctx context.Co
 	if tooMany, ok := errors.AsType[*costly.TooManyError](err); ok {
 		problem := service.TooManyRequests
 		problem.RetryAfter = tooMany.Wait
-		return problem.New("too many searches, maps or exports of yours")
+		return problem.New("too many searches, sorted lists, maps or exports of yours")
 	}
 	if errors.Is(err, costly.ErrBusy) {
-		return service.Unavailable.New("too many searches, maps or exports at this moment")
+		return service.Unavailable.New("too many searches, sorted lists, maps or exports at this moment")
 	}
 	return err
 }
-
-// isCostly reports whether a list with the filter may cost much: no index has
-// everything that it asks for.
-func isCostly(filter report.Filter) bool { return len(filter.Words) > 0 || filter.Box != nil }
 
 // addressOf returns the address of the client, which the gateway writes down; without
 // a gateway that of the connection. All addresses of a /64 of IPv6 are one.

@@ -63,6 +63,50 @@ func (s slowMaps) Map(ctx context.Context, _ report.Filter, _ report.Grid, _ int
 	return report.Map{}, ctx.Err()
 }
 
+// slowLists are reports whose list takes until the test ends.
+type slowLists struct {
+	api.ReportStore
+	end chan struct{}
+}
+
+func (s slowLists) List(ctx context.Context, filter report.Filter, _ *report.Cursor, _ int, _ string) (report.Page, error) {
+	if filter.Order != report.Newest {
+		select {
+		case <-s.end:
+		case <-ctx.Done():
+		}
+	}
+	return report.Page{}, ctx.Err()
+}
+
+// Many lists by score or by the latest change are refused; the newest are for everybody.
+func TestSortedListsOfAnAddressAreLimited(t *testing.T) {
+	t.Parallel()
+	lists := slowLists{end: make(chan struct{})}
+	s := newServer(t, func(cfg *api.Config) {
+		lists.ReportStore = cfg.Reports
+		cfg.Reports, cfg.CostlyAtOnce = lists, 4
+	})
+	list := func(order string) call {
+		return call{method: "GET", path: "/reports?order=" + order, headers: map[string]string{"X-Forwarded-For": "192.0.2.1"}}
+	}
+	const flood = 30
+	answers := make(chan int, flood)
+	for i := range flood {
+		go func() { answers <- s.do(list([]string{"score", "changed"}[i%2])).StatusCode }()
+	}
+	for range flood - 1 {
+		if got := <-answers; got != http.StatusTooManyRequests {
+			t.Errorf("got %d, want 429", got)
+		}
+	}
+	s.wantStatus(http.StatusOK, list("newest"))
+	close(lists.end)
+	if got := <-answers; got != http.StatusOK {
+		t.Errorf("the one that ran: %d, want 200", got)
+	}
+}
+
 // Many maps of one address are refused, and take nothing from others.
 func TestMapsOfAnAddressAreLimited(t *testing.T) {
 	t.Parallel()

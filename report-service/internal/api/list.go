@@ -39,7 +39,7 @@ func (h reportHandlers) list(w http.ResponseWriter, r *http.Request, filter repo
 		page, err = h.reports.List(ctx, filter, after, limit, caller(r).ID)
 		return err
 	}
-	if isCostly(filter) {
+	if filter.Costly() {
 		err = h.gates.do(r.Context(), r, read)
 	} else {
 		err = read(r.Context())

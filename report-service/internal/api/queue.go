@@ -32,7 +32,7 @@ func (h workbenchHandlers) listQueue(w http.ResponseWriter, r *http.Request) err
 	}
 	switch {
 	case findsNothing:
-	case isCostly(filter):
+	case filter.Costly():
 		err = h.gates.do(r.Context(), r, read)
 	default:
 		err = read(r.Context())

@@ -62,7 +62,7 @@ type Config struct {
 	Metrics *prometheus.Registry
 	Log     zerolog.Logger
 
-	// CostlyAtOnce is how many searches, maps or exports may run at a time, each of
+	// CostlyAtOnce is how many searches, sorted lists, maps or exports may run at a time, each of
 	// everybody and of officials.
 	CostlyAtOnce int
 

@@ -1,5 +1,6 @@
 // Package costly gives requests that cost the database much a price, so that
-// nobody slows down everyone else with them: searches, maps, exports.
+// nobody slows down everyone else with them: searches, maps, exports, and lists in an
+// order that no index has.
 //
 // It promises that such requests take a few of the database's connections and
 // leave the others to everything else; that one caller has only some of those few;

@@ -27,3 +27,29 @@ func TestGuardAfterThePause(t *testing.T) {
 		t.Errorf("with nothing on its way: %v, want nil, so that heartbeats go on", err)
 	}
 }
+
+// What waited for the socket when a lease was lost does not go out once the replica has
+// leases again: the successor may have published it since.
+func TestGuardAfterTheNextLease(t *testing.T) {
+	t.Parallel()
+	r := &Relay{leases: shards.NewLeases()}
+	held := []shards.Lease{{Shard: 1, Epoch: 1}, {Shard: 2, Epoch: 1}}
+	r.leases.Renew(held, time.Now().Add(time.Hour))
+	r.sending.Add(1)
+	r.leases.Renew(held, time.Now().Add(time.Hour))
+	if err := r.guard(); err != nil {
+		t.Errorf("after an ordinary renewal: %v, want nil", err)
+	}
+	r.leases.Renew([]shards.Lease{{Shard: 1, Epoch: 1}, {Shard: 2, Epoch: 3}}, time.Now().Add(time.Hour))
+	if err := r.guard(); !errors.Is(err, errLeaseExpired) {
+		t.Errorf("after another epoch of a shard: %v, want %v", err, errLeaseExpired)
+	}
+	r.lostBefore.Store(r.leases.Lost()) // the next session
+	if err := r.guard(); err != nil {
+		t.Errorf("in the next session: %v, want nil", err)
+	}
+	r.leases.Renew(nil, time.Now().Add(time.Hour))
+	if err := r.guard(); !errors.Is(err, errLeaseExpired) {
+		t.Errorf("without the leases: %v, want %v", err, errLeaseExpired)
+	}
+}

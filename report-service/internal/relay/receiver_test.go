@@ -21,6 +21,8 @@ type receiver struct {
 	last    map[uuid.UUID]int64
 	arrived chan struct{} // holds a value after every change
 
+	// Messages that the broker delivers again, because the receiver lost its connection
+	// before its acknowledgements arrived, count as neither: they were published once.
 	inverted, doubled int
 }
 
@@ -77,9 +79,11 @@ func (c *receiver) take(d amqp.Delivery) {
 	defer c.mu.Unlock()
 	id := uuid.MustParse(d.MessageId)
 	c.seen[id]++
-	if c.seen[id] > 1 {
+	switch {
+	case d.Redelivered:
+	case c.seen[id] > 1:
 		c.doubled++
-	} else {
+	default:
 		var body struct {
 			ReportID uuid.UUID `json:"report_id"`
 			Version  int64     `json:"report_version"`

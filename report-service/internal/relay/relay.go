@@ -68,6 +68,8 @@ type Relay struct {
 
 	// sending counts messages on their way to the broker.
 	sending atomic.Int64
+	// lostBefore is how many leases were lost before the session began.
+	lostBefore atomic.Int64
 	// notifiers tracks the goroutines that exchange wake-ups with other replicas.
 	// One that waits for the broker ends with its connection, which is after its
 	// session.
@@ -133,9 +135,10 @@ func (r *Relay) Run(ctx context.Context) error {
 
 // guard is called right before bytes are written to the socket. A process that
 // was paused between its own check and this one must not send: another replica
-// may own its shards now.
+// may own its shards now. Bytes that waited for the socket when a lease was lost must
+// not go out under the next one either: the connection ends with them.
 func (r *Relay) guard() error {
-	if r.sending.Load() > 0 && !r.leases.Valid() {
+	if r.sending.Load() > 0 && (!r.leases.Valid() || r.leases.Lost() != r.lostBefore.Load()) {
 		return errLeaseExpired
 	}
 	return nil
@@ -163,6 +166,7 @@ func (r *Relay) runSession(ctx context.Context, conn *amqp.Connection, stopping 
 	// written.
 	resultCtx, stopResults := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopResults()
+	r.lostBefore.Store(r.leases.Lost())
 	s := r.newSession(conn, publisher)
 	go s.results.run(resultCtx)
 	workCtx, stopWork := context.WithCancel(resultCtx)

@@ -54,6 +54,16 @@ const (
 // noDue stands for a missing deadline; it sorts behind all others.
 var noDue = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// Costly reports whether a list of f may read most of the reports: no index has
+// everything that it asks for. A user's own reports are few.
+func (f Filter) Costly() bool {
+	if len(f.Words) > 0 || f.Box != nil || len(f.Departments) > 0 || f.Overdue > 0 {
+		return true
+	}
+	byTime := f.Order == "" || f.Order == Newest || f.Order == Oldest
+	return !byTime && f.Reporter == ""
+}
+
 // List returns a number that identifies the list that f shows: equal filters
 // and orders have the same number. It depends on whether the list is of one
 // user's reports, but not on the user.

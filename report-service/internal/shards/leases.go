@@ -35,6 +35,7 @@ type Leases struct {
 	mu         sync.Mutex
 	validUntil time.Time // publish nothing after this
 	owned      map[int16]*ownedShard
+	lost       int64 // leases that ended without being released
 }
 
 // An ownedShard is a lease as the replica holds it.
@@ -66,6 +67,11 @@ func (l *Leases) Renew(leases []Lease, until time.Time) {
 		}
 		l.owned[lease.Shard] = &ownedShard{epoch: lease.Epoch}
 		changed = true
+	}
+	for shard, o := range before {
+		if now := l.owned[shard]; now == nil || now.epoch != o.epoch {
+			l.lost++
+		}
 	}
 	if changed {
 		l.notifyLocked()
@@ -215,6 +221,15 @@ func (l *Leases) Valid() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return notExpired(l.validUntil)
+}
+
+// Lost returns how many leases have ended here without being released, so that
+// another replica may have owned the shard since. Valid does not tell: it is true again
+// as soon as the replica has any lease.
+func (l *Leases) Lost() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lost
 }
 
 // ValidUntil returns when publishing must stop.

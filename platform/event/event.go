@@ -154,12 +154,12 @@ type Subject struct {
 // About returns s. The messages embed a Subject and have it from there.
 func (s *Subject) About() *Subject { return s }
 
-// StatusUpdate says that an official moved a report to another status, or answered
+// StatusUpdate says that an official moved a report to another status, or replied
 // to everybody without moving it.
 type StatusUpdate struct {
 	Subject
 	NewStatus  Status `json:"new_status"`
-	Answer     bool   `json:"answer,omitempty"`      // NewStatus is what the report had before, and Note the answer
+	Reply      bool   `json:"reply,omitempty"`       // NewStatus is what the report had before, and Note the reply
 	Note       string `json:"note,omitempty"`        // the official's explanation
 	CategoryID int32  `json:"category_id,omitempty"` // 0 from a writer that does not send it
 	// The message that has the status of the report before this one, and the version

@@ -22,7 +22,7 @@ var id = uuid.MustParse("018f6f3e-7b1a-7c11-8a55-0a4f6f0c9b01")
 // samples has one whole message per schema.
 var samples = map[string]event.Message{
 	"status-update.json": &event.StatusUpdate{Subject: subject(2), NewStatus: event.Resolved, Note: "New bulb", CategoryID: 2,
-		PreviousMessageID: previous, PreviousStatusVersion: 1, Answer: true},
+		PreviousMessageID: previous, PreviousStatusVersion: 1, Reply: true},
 	"report-created.json": &event.ReportCreated{Subject: subject(1), CategoryID: 2, CategoryName: "Street lights and signals",
 		ReporterName: "Ada", PrivacyLevel: event.Public},
 	"vote-received.json": &event.VoteReceived{Subject: subject(3), VoterID: "u2", VoteType: event.Upvote, NewScore: new(int64(-1)), CategoryID: 2},

@@ -75,7 +75,7 @@ func TestPageCommentsAccessible(t *testing.T) {
 	)
 }
 
-// A comment under a report reaches the officials at once, and they answer
+// A comment under a report reaches the officials at once, and they reply
 // without changing the status, as often as there is something to say. Its reporter
 // reads that.
 func TestPageConversation(t *testing.T) {
@@ -95,19 +95,19 @@ func TestPageConversation(t *testing.T) {
 	)
 	page.checkAccessible("a report with new comments")
 	page.do(
-		browser.Fill("Answer, shown to everyone", "We look at it on Thursday."), browser.Click(".desk-detail button", "Send answer"),
+		browser.Fill("Reply, shown to everyone", "We look at it on Thursday."), browser.Click(".desk-detail button", "Send reply"),
 		browser.See(".empty", "No reports here"), browser.Until(`!document.querySelector('.tabs .count')`),
 		browser.Click("button", "Clear filters"), browser.Click(".task a", "Dark crossing"),
-		browser.See(".desk-detail .acts li", "you answered"), browser.See(".desk-detail .badge", "Resolved"),
-		browser.Fill("Answer, shown to everyone", "It rains; Friday then."), browser.Click(".desk-detail button", "Send answer"),
-		browser.See(".desk-detail .status-form [role=status]", "The answer is sent."), browser.See(".desk-detail .acts", "Friday then"),
+		browser.See(".desk-detail .acts li", "you replied"), browser.See(".desk-detail .badge", "Resolved"),
+		browser.Fill("Reply, shown to everyone", "It rains; Friday then."), browser.Click(".desk-detail button", "Send reply"),
+		browser.See(".desk-detail .status-form [role=status]", "The reply is sent."), browser.See(".desk-detail .acts", "Friday then"),
 	)
 	page.checkFaults()
 
 	anas := c.reader(ana).open("")
 	anas.do(
-		browser.Click(".bell", ""), browser.See(".group", "The city has answered"), browser.See(".group", "on Thursday"),
-		browser.Click(".group a", "Dark crossing"), browser.See(".timeline", "Answer of the city"), browser.See(".timeline", "Friday then"),
+		browser.Click(".bell", ""), browser.See(".group", "The city has replied"), browser.See(".group", "on Thursday"),
+		browser.Click(".group a", "Dark crossing"), browser.See(".timeline", "Reply of the city"), browser.See(".timeline", "Friday then"),
 		browser.See(".report .badge", "Resolved"),
 	)
 	anas.checkFaults()

@@ -50,11 +50,11 @@ func move(t *testing.T, official *client.Client, report client.Report, status, n
 	return sight{moved, report.ID, changed.Version}
 }
 
-// say answers to everybody as official, and returns what the reporter is to see.
+// say replies to everybody as official, and returns what the reporter is to see.
 func say(t *testing.T, official *client.Client, report client.Report, text string) sight {
 	t.Helper()
-	if err := official.Do(t.Context(), http.MethodPost, "/reports/"+report.ID.String()+"/answers", map[string]string{"text": text}, nil); err != nil {
-		t.Fatalf("answer: %v", err)
+	if err := official.Do(t.Context(), http.MethodPost, "/reports/"+report.ID.String()+"/replies", map[string]string{"text": text}, nil); err != nil {
+		t.Fatalf("reply: %v", err)
 	}
 	changed, err := official.Report(t.Context(), report.ID)
 	if err != nil {

@@ -659,7 +659,6 @@ type FeedEvent struct {
 	// it, shown it again, or put other words in the place of some. The title
 	// of a hidden report is its reference number.
 	Action        Moderation        `json:"action,omitempty,omitzero"`
-	Answer        bool              `json:"answer,omitempty,omitzero"`
 	CategoryID    int32             `json:"category_id,omitempty,omitzero"`
 	CategoryName  string            `json:"category_name,omitempty,omitzero"`
 	DueAt         time.Time         `json:"due_at,omitempty,omitzero"`
@@ -668,6 +667,7 @@ type FeedEvent struct {
 	Note          string            `json:"note,omitempty,omitzero"`
 	OverdueLevel  int32             `json:"overdue_level,omitempty,omitzero"`
 	PhotoID       uuid.UUID         `json:"photo_id,omitempty,omitzero"`
+	Reply         bool              `json:"reply,omitempty,omitzero"`
 	ReportID      uuid.UUID         `json:"report_id"`
 	ReportTitle   string            `json:"report_title"`
 	ReportVersion int64             `json:"report_version"`
@@ -826,13 +826,10 @@ type Notification struct {
 	// Action The officials' moderation of the report: they have hidden
 	// it, shown it again, or put other words in the place of some. The title
 	// of a hidden report is its reference number.
-	Action Moderation `json:"action,omitempty,omitzero"`
-
-	// Answer Whether the note is an answer, and the status what it was before.
-	Answer       bool      `json:"answer,omitempty,omitzero"`
-	CategoryID   int32     `json:"category_id,omitempty,omitzero"`
-	CategoryName string    `json:"category_name,omitempty,omitzero"`
-	CreatedAt    time.Time `json:"created_at"`
+	Action       Moderation `json:"action,omitempty,omitzero"`
+	CategoryID   int32      `json:"category_id,omitempty,omitzero"`
+	CategoryName string     `json:"category_name,omitempty,omitzero"`
+	CreatedAt    time.Time  `json:"created_at"`
 
 	// DueAt When a report that is overdue was to be finished.
 	DueAt      time.Time `json:"due_at,omitempty,omitzero"`
@@ -842,7 +839,7 @@ type Notification struct {
 	Hidden bool      `json:"hidden,omitempty,omitzero"`
 	ID     uuid.UUID `json:"id"`
 
-	// Note The official's explanation of a status change, their answer, or why the report is hidden.
+	// Note The official's explanation of a status change, their reply, or why the report is hidden.
 	Note string `json:"note,omitempty,omitzero"`
 
 	// OverdueLevel 1 once that time is over, 2 once it is over twice, 3 once it is over three times.
@@ -857,9 +854,12 @@ type Notification struct {
 	// Reason Why a photo is not shown: it is of no format that is taken, has too
 	// many pixels, is damaged or infected, an official decided so, or the
 	// fault is ours and another attempt may succeed.
-	Reason      PhotoReason `json:"reason,omitempty,omitzero"`
-	ReportID    uuid.UUID   `json:"report_id"`
-	ReportTitle string      `json:"report_title"`
+	Reason PhotoReason `json:"reason,omitempty,omitzero"`
+
+	// Reply Whether the note is a reply, and the status what it was before.
+	Reply       bool      `json:"reply,omitempty,omitzero"`
+	ReportID    uuid.UUID `json:"report_id"`
+	ReportTitle string    `json:"report_title"`
 
 	// ReportVersion Drop what is older than the version already shown.
 	ReportVersion int64 `json:"report_version"`
@@ -1501,20 +1501,21 @@ type WebhookSecret struct {
 // WebhookStateReason Why it is disabled. An operator did it, it answered 410, or it has failed for too long.
 type WebhookStateReason string
 
-// WebhookStatusUpdated An official has moved a report to another status, or answered to everybody without moving it.
+// WebhookStatusUpdated An official has moved a report to another status, or replied to everybody without moving it.
 type WebhookStatusUpdated struct {
 	Data struct {
-		// Answer Whether the official has answered, and the status is what it was before.
-		Answer     bool  `json:"answer,omitempty,omitzero"`
 		CategoryID int32 `json:"category_id,omitempty,omitzero"`
 
-		// Note The official's explanation, or their answer.
+		// Note The official's explanation, or their reply.
 		Note string `json:"note,omitempty,omitzero"`
 
 		// Position A place on earth, in degrees. It is missing where the report has none.
-		Position    WebhookPosition `json:"position,omitempty,omitzero"`
-		ReportID    uuid.UUID       `json:"report_id"`
-		ReportTitle string          `json:"report_title"`
+		Position WebhookPosition `json:"position,omitempty,omitzero"`
+
+		// Reply Whether the official has replied, and the status is what it was before.
+		Reply       bool      `json:"reply,omitempty,omitzero"`
+		ReportID    uuid.UUID `json:"report_id"`
+		ReportTitle string    `json:"report_title"`
 
 		// ReportVersion Drop what is older than what you have.
 		ReportVersion int64        `json:"report_version"`

@@ -345,16 +345,16 @@ func TestWhatIsNotSent(t *testing.T) {
 		w.waitFor(`select count(*) from deliveries where state = 'cancelled' and last_class = 'overtaken' and attempts = 0`, 2)
 		w.server.waitFor(2)
 	})
-	// An answer says something of its own, and nothing of the status: each is sent,
+	// A reply says something of its own, and nothing of the status: each is sent,
 	// and none takes the place of a status.
-	t.Run("answered", func(t *testing.T) {
+	t.Run("replied", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		w.contact("ann", "ann@example.org", event.StatusUpdatedKey)
 		report := uuid.New()
 		for version, m := range []event.StatusUpdate{
-			{NewStatus: event.InProgress, Answer: true, Note: "We look at it on Thursday."}, {NewStatus: event.Resolved},
-			{NewStatus: event.Resolved, Answer: true, Note: "The lamp is of a new kind."},
+			{NewStatus: event.InProgress, Reply: true, Note: "We look at it on Thursday."}, {NewStatus: event.Resolved},
+			{NewStatus: event.Resolved, Reply: true, Note: "The lamp is of a new kind."},
 		} {
 			m.Subject = subject(report, "ann", "Pothole", true)
 			m.ReportVersion = int64(version) + 2
@@ -367,7 +367,7 @@ func TestWhatIsNotSent(t *testing.T) {
 			subject, _, _ := mail.read(t)
 			subjects = append(subjects, subject)
 		}
-		if slices.Sort(subjects); !slices.Equal(subjects, []string{"Pothole: now resolved", "Pothole: the city has answered", "Pothole: the city has answered"}) {
+		if slices.Sort(subjects); !slices.Equal(subjects, []string{"Pothole: now resolved", "Pothole: the city has replied", "Pothole: the city has replied"}) {
 			t.Errorf("the mails are %q", subjects)
 		}
 	})

@@ -28,7 +28,7 @@ type Data struct {
 	ReportTitle   string            `json:"report_title"`
 	Status        event.Status      `json:"status,omitempty"`
 	Note          string            `json:"note,omitempty"`
-	Answer        bool              `json:"answer,omitempty"` // the note is an answer, and the status is what it was
+	Reply         bool              `json:"reply,omitempty"` // the note is a reply, and the status is what it was
 	CategoryID    int32             `json:"category_id,omitempty"`
 	CategoryName  string            `json:"category_name,omitempty"`
 	VoteType      event.VoteType    `json:"vote_type,omitempty"`
@@ -138,7 +138,7 @@ func describe(m event.Message) Data {
 	}
 	switch m := m.(type) {
 	case *event.StatusUpdate:
-		data.Status, data.Note, data.Answer = m.NewStatus, m.Note, m.Answer
+		data.Status, data.Note, data.Reply = m.NewStatus, m.Note, m.Reply
 	case *event.ReportCreated:
 		data.Status = event.Pending
 		data.CategoryID, data.CategoryName = m.CategoryID, m.CategoryName

@@ -105,13 +105,13 @@ func (s *Mails) addNotification(ctx context.Context, draft *email.Draft, stream 
 
 // overtakenSQL reports whether the reader has a newer status of the same report.
 // Deliveries are not sent in order, and come to a mailbox that cannot compare
-// versions: what it got last has to be what holds. An answer neither overtakes
+// versions: what it got last has to be what holds. A reply neither overtakes
 // anything nor is overtaken: it has words of its own, and no status.
 const overtakenSQL = `
 select exists (
   select from notifications n join notifications newer on newer.report_id = n.report_id and newer.stream_id = n.stream_id
-    and newer.type = n.type and newer.report_version > n.report_version and not newer.data ? 'answer'
-  where n.id = $1::uuid and n.type = 'report.status.updated' and not n.data ? 'answer')`
+    and newer.type = n.type and newer.report_version > n.report_version and not newer.data ? 'reply'
+  where n.id = $1::uuid and n.type = 'report.status.updated' and not n.data ? 'reply')`
 
 // readItem returns the one notification that a delivery is about, unless its reader has
 // read it, has a newer one or has withdrawn the consent.

@@ -69,8 +69,8 @@ type ReportCreated struct {
 type StatusUpdated struct {
 	Report
 	Status event.Status `json:"status"`
-	Note   string       `json:"note,omitempty"`   // the official's explanation
-	Answer bool         `json:"answer,omitempty"` // the official answered, and the status is what it was
+	Note   string       `json:"note,omitempty"`  // the official's explanation
+	Reply  bool         `json:"reply,omitempty"` // the official replied, and the status is what it was
 }
 
 // VoteReceived is the data of report.vote.received. It does not say which way
@@ -129,7 +129,7 @@ func EventOf(id string, m event.Message) (Event, error) {
 		data = ReportCreated{Report: report, CategoryName: m.CategoryName, Status: event.Pending}
 	case *event.StatusUpdate:
 		report.CategoryID = m.CategoryID
-		data = StatusUpdated{Report: report, Status: m.NewStatus, Note: m.Note, Answer: m.Answer}
+		data = StatusUpdated{Report: report, Status: m.NewStatus, Note: m.Note, Reply: m.Reply}
 	case *event.VoteReceived:
 		report.CategoryID = m.CategoryID
 		data = VoteReceived{Report: report, Score: *m.NewScore}

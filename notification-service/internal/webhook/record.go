@@ -108,7 +108,7 @@ func EventOfData(id string, d *notification.Data) (Event, error) {
 	case d.Type == event.ReportCreatedKey:
 		return EventOf(id, &event.ReportCreated{Subject: subject, CategoryID: d.CategoryID, CategoryName: d.CategoryName})
 	case d.Type == event.StatusUpdatedKey:
-		return EventOf(id, &event.StatusUpdate{Subject: subject, NewStatus: d.Status, Note: d.Note, Answer: d.Answer})
+		return EventOf(id, &event.StatusUpdate{Subject: subject, NewStatus: d.Status, Note: d.Note, Reply: d.Reply})
 	case d.Type == event.VoteReceivedKey && d.Score != nil:
 		return EventOf(id, &event.VoteReceived{Subject: subject, NewScore: d.Score})
 	case d.Type == event.ReportOverdueKey && d.DueAt != nil:

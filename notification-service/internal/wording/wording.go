@@ -90,7 +90,7 @@ type Line struct {
 	Type   event.Key
 	Title  string // of the report
 	Status string
-	Answer bool // the note is an answer, and the status is what it was
+	Reply  bool // the note is a reply, and the status is what it was
 	Score  int64
 	Note   string // of the official, may have several lines
 	At     string
@@ -105,7 +105,7 @@ func (l Language) Line(item Item, url string, zone *time.Location) (Line, error)
 	if err := json.Unmarshal(item.Data, &data); err != nil {
 		return Line{}, fmt.Errorf("read notification: %w", err)
 	}
-	line := Line{Type: data.Type, Title: data.ReportTitle, Note: data.Note, Answer: data.Answer, URL: url + "/reports/" + data.ReportID.String()}
+	line := Line{Type: data.Type, Title: data.ReportTitle, Note: data.Note, Reply: data.Reply, URL: url + "/reports/" + data.ReportID.String()}
 	if data.Score != nil {
 		line.Score = *data.Score
 	}

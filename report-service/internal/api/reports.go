@@ -30,7 +30,7 @@ type ReportStore interface {
 	Map(ctx context.Context, f report.Filter, grid report.Grid, maxPoints int) (report.Map, error)
 	Hidden(ctx context.Context) (string, error)
 	Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error)
-	Answer(ctx context.Context, id uuid.UUID, a report.Answer, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
+	Reply(ctx context.Context, id uuid.UUID, reply report.Reply, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
 	Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error)
 }
 
@@ -54,7 +54,7 @@ func (h reportHandlers) operations() operations {
 		"getOutlook":       {Handler: h.getOutlook, Timeout: service.DefaultTimeout},
 		"previewReport":    {Handler: h.previewReport, Timeout: service.DefaultTimeout},
 		"changeStatus":     {Handler: h.changeStatus, Timeout: changeTimeout},
-		"answerReport":     {Handler: h.answerReport, Timeout: changeTimeout},
+		"replyToReport":    {Handler: h.replyToReport, Timeout: changeTimeout},
 		"vote":             {Handler: limited(h.voting, h.vote), Timeout: changeTimeout},
 		"withdrawVote":     {Handler: limited(h.voting, h.withdrawVote), Timeout: changeTimeout},
 	}
@@ -184,21 +184,21 @@ func (h reportHandlers) changeStatus(w http.ResponseWriter, r *http.Request) err
 	return service.Encode(w, http.StatusOK, reportOf(view))
 }
 
-// answerReport handles POST /reports/{id}/answers.
-func (h reportHandlers) answerReport(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[NewAnswer](r)
+// replyToReport handles POST /reports/{id}/replies.
+func (h reportHandlers) replyToReport(w http.ResponseWriter, r *http.Request) error {
+	req, err := service.Decode[NewReply](r)
 	if err != nil {
 		return err
 	}
-	answer, err := report.NewAnswer(req.Text, caller(r).AsOfficial(), time.Now())
+	reply, err := report.NewReply(req.Text, caller(r).AsOfficial(), time.Now())
 	if err != nil {
 		return err
 	}
-	// The response is stored with the answer. It has no words: those that are
+	// The response is stored with the reply. It has no words: those that are
 	// redacted later must not be kept here.
-	body, err := json.Marshal(Answered{AnsweredAt: answer.At})
+	body, err := json.Marshal(Replied{RepliedAt: reply.At})
 	if err != nil {
-		return fmt.Errorf("encode answer: %w", err)
+		return fmt.Errorf("encode reply: %w", err)
 	}
 	idempotent, err := idempotentOf(r, req)
 	if err != nil {
@@ -210,9 +210,9 @@ func (h reportHandlers) answerReport(w http.ResponseWriter, r *http.Request) err
 		idempotent.Key = pathID(r).String() + " " + idempotent.Key
 		idempotent.Response = body
 	}
-	earlier, err := h.reports.Answer(r.Context(), pathID(r), answer, idempotent)
+	earlier, err := h.reports.Reply(r.Context(), pathID(r), reply, idempotent)
 	if err != nil {
-		return fmt.Errorf("answer: %w", err)
+		return fmt.Errorf("reply: %w", err)
 	}
 	if earlier != nil {
 		body = earlier

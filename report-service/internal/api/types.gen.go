@@ -20,7 +20,6 @@ const (
 // Defines values for ActAction.
 const (
 	ActActionAddPhoto     ActAction = "add_photo"
-	ActActionAnswer       ActAction = "answer"
 	ActActionAssign       ActAction = "assign"
 	ActActionDismissAbuse ActAction = "dismiss_abuse"
 	ActActionDuplicate    ActAction = "duplicate"
@@ -34,6 +33,7 @@ const (
 	ActActionRedact       ActAction = "redact"
 	ActActionRedactPhoto  ActAction = "redact_photo"
 	ActActionRemovePhoto  ActAction = "remove_photo"
+	ActActionReply        ActAction = "reply"
 	ActActionShowComment  ActAction = "show_comment"
 	ActActionShowPhoto    ActAction = "show_photo"
 	ActActionUnhide       ActAction = "unhide"
@@ -188,7 +188,7 @@ type AbuseReason string
 
 // Act Something that an official did to a report.
 type Act struct {
-	// Action It was moved to another status, answered without one, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
+	// Action It was moved to another status, replied to without one, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
 	Action ActAction `json:"action"`
 
 	// Assignee To whom it was assigned; absent for nobody.
@@ -205,20 +205,15 @@ type Act struct {
 	// DuplicateOf The original.
 	DuplicateOf uuid.UUID `json:"duplicate_of,omitempty,omitzero"`
 
-	// Status To which it was moved, or which it had when it was answered.
+	// Status To which it was moved, or which it had at the reply.
 	Status Status `json:"status,omitempty,omitzero"`
 
-	// Text The note, or why it was done. That of a move is public, and so is an answer; that of a note is internal; the reason why it was hidden is for the reporter alone, or for the author of the comment.
+	// Text The note, or why it was done. That of a move is public, and so is a reply; that of a note is internal; the reason why it was hidden is for the reporter alone, or for the author of the comment.
 	Text string `json:"text,omitempty,omitzero"`
 }
 
-// ActAction It was moved to another status, answered without one, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
+// ActAction It was moved to another status, replied to without one, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
 type ActAction string
-
-// Answered That everybody sees an official's answer. Its words are in the history.
-type Answered struct {
-	AnsweredAt time.Time `json:"answered_at"`
-}
 
 // AssigneeCount The reports of an official.
 type AssigneeCount struct {
@@ -502,7 +497,7 @@ type History struct {
 	History []HistoryEntry `json:"history"`
 }
 
-// HistoryEntry One status change, or an official's answer: then `from_status` is `to_status`, and `note` the answer.
+// HistoryEntry One status change, or an official's reply: then `from_status` is `to_status`, and `note` the reply.
 type HistoryEntry struct {
 	ChangedAt time.Time `json:"changed_at"`
 
@@ -571,11 +566,6 @@ type MoveResult struct {
 	Version int64 `json:"version,omitempty,omitzero"`
 }
 
-// NewAnswer What an official says to everybody.
-type NewAnswer struct {
-	Text string `json:"text"`
-}
-
 // NewComment A comment on a report.
 type NewComment struct {
 	// Anonymous Whether the author is hidden from everybody. Anyone who filed a report anonymously and comments on it by name is revealed as its reporter.
@@ -584,6 +574,11 @@ type NewComment struct {
 	// Text Plain text; not blank.
 	//
 	// Examples: The lamp is dark again since last night.
+	Text string `json:"text"`
+}
+
+// NewReply What an official says to everybody.
+type NewReply struct {
 	Text string `json:"text"`
 }
 
@@ -909,6 +904,11 @@ type RelayState struct {
 
 	// Window How many may.
 	Window int32 `json:"window"`
+}
+
+// Replied That everybody sees an official's reply. Its words are in the history.
+type Replied struct {
+	RepliedAt time.Time `json:"replied_at"`
 }
 
 // Report A report as the caller may see it.

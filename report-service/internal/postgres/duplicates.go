@@ -61,7 +61,7 @@ func (s *Duplicates) Set(ctx context.Context, id, original uuid.UUID, by report.
 			w.others.Queue(`
 				insert into duplicate_ends (original, status, note, closed_by)
 				select report_id, to_status, note, coalesce(changed_by, $2::text)
-				from status_history where report_id = $1 and from_status <> to_status order by id desc limit 1 -- answers close nothing
+				from status_history where report_id = $1 and from_status <> to_status order by id desc limit 1 -- replies close nothing
 				on conflict do nothing`, original, by.ID)
 		}
 		return nil

@@ -66,7 +66,7 @@ func reportCreated(f *report.Filing) *event.ReportCreated {
 func statusUpdate(f *report.Filing, c report.Change, previous statusMessage) *event.StatusUpdate {
 	return &event.StatusUpdate{
 		Subject:   subject(f, c.Version, c.At),
-		NewStatus: event.Status(c.To), Note: c.Note, CategoryID: f.Category.ID, Answer: c.IsAnswer(),
+		NewStatus: event.Status(c.To), Note: c.Note, CategoryID: f.Category.ID, Reply: c.IsReply(),
 		PreviousMessageID: previous.id.Bytes, PreviousStatusVersion: previous.version.Int64,
 	}
 }

@@ -127,7 +127,7 @@ func (s *Workbench) CountOverTime(ctx context.Context, filter report.Filter, int
 			count(*) filter (where h.to_status = 'resolved'),
 			count(*) filter (where h.to_status = 'rejected')
 		from status_history h join reports r on r.id = h.report_id`+q.where()+`
-		  and (h.from_status is null or h.to_status in ('resolved', 'rejected') and h.from_status <> h.to_status) -- without answers
+		  and (h.from_status is null or h.to_status in ('resolved', 'rejected') and h.from_status <> h.to_status) -- without replies
 		group by begins, r.category_id
 		order by begins, r.category_id`, q.args...)
 	for i := range counts {

@@ -65,7 +65,7 @@ func TestCountByDepartment(t *testing.T) {
 	for i, took := range []time.Duration{time.Hour, 3 * time.Hour, 5 * time.Hour} {
 		filed := f.file(ann, lights)
 		f.mustMove(filed.ID, report.Resolved, "Mended.")
-		if err := f.answer(filed.ID, "The lamp is new.", nil); err != nil {
+		if err := f.reply(filed.ID, "The lamp is new.", nil); err != nil {
 			t.Fatal(err)
 		}
 		f.exec(`update reports set created_at = (select changed_at from status_history where report_id = $1 and to_status = 'resolved' and from_status <> to_status) - $2::interval where id = $1`, filed.ID, took)

@@ -102,11 +102,11 @@ func (c *statusChange) write(w *writeBatch) error {
 	return nil
 }
 
-// Answer adds an official's answer to a report's history, together with the
+// Reply adds an official's reply to a report's history, together with the
 // event that announces it. With idempotent it does so at most once per key, as
 // Create does.
-func (s *Reports) Answer(ctx context.Context, id uuid.UUID, a report.Answer, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
-	c := &answerChange{trace: service.TraceFrom(ctx), id: id, answer: a, idempotent: idempotent}
+func (s *Reports) Reply(ctx context.Context, id uuid.UUID, reply report.Reply, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
+	c := &replyChange{trace: service.TraceFrom(ctx), id: id, reply: reply, idempotent: idempotent}
 	if idempotent != nil {
 		c.key = s.db.hashKey(idempotent)
 	}
@@ -116,10 +116,10 @@ func (s *Reports) Answer(ctx context.Context, id uuid.UUID, a report.Answer, ide
 	return c.earlier.response, nil
 }
 
-type answerChange struct {
+type replyChange struct {
 	trace      string
 	id         uuid.UUID
-	answer     report.Answer
+	reply      report.Reply
 	idempotent *report.Idempotent // nil without a key
 	key        keyHash
 	locked     *lockedReport
@@ -127,16 +127,16 @@ type answerChange struct {
 }
 
 // scope keeps requests with the same key apart, because a key is one report's.
-func (c *answerChange) scope() scope { return scope{subject: c.id} }
+func (c *replyChange) scope() scope { return scope{subject: c.id} }
 
-func (c *answerChange) read(r *readBatch) {
+func (c *replyChange) read(r *readBatch) {
 	c.locked, c.earlier = r.lock(c.id), storedResponse{}
 	if c.idempotent != nil {
 		c.earlier.read(&r.others, c.key)
 	}
 }
 
-func (c *answerChange) write(w *writeBatch) error {
+func (c *replyChange) write(w *writeBatch) error {
 	if err := c.locked.check(true); err != nil {
 		return err
 	}
@@ -150,15 +150,15 @@ func (c *answerChange) write(w *writeBatch) error {
 		}
 	}
 	filing := &c.locked.Filing
-	entry := filing.Answer(c.answer)
+	entry := filing.Reply(c.reply)
 	if err := w.enqueue(statusUpdate(filing, entry, c.locked.status), filing.Reporter.ID, c.trace); err != nil {
 		return err
 	}
 	c.locked.status = w.announced()
 	w.history = append(w.history, historyRow{c.id, entry})
 	w.update(c.locked)
-	if c.answer.ByName != "" {
-		w.others.Queue(namedOfficialSQL, c.answer.By, c.answer.ByName)
+	if c.reply.ByName != "" {
+		w.others.Queue(namedOfficialSQL, c.reply.By, c.reply.ByName)
 	}
 	if c.idempotent != nil {
 		storeResponse(&w.others, c.key, c.idempotent)

@@ -57,9 +57,9 @@ type Change struct {
 	At      time.Time
 }
 
-// IsAnswer reports whether c is an official's answer, which leaves the status as
+// IsReply reports whether c is an official's reply, which leaves the status as
 // it was.
-func (c Change) IsAnswer() bool { return c.From == c.To }
+func (c Change) IsReply() bool { return c.From == c.To }
 
 // A Move is an official's request to change a report's status.
 type Move struct {
@@ -99,27 +99,27 @@ func (f *Filing) Move(m Move, now time.Time) (entry Change, ok bool, err error) 
 	return Change{From: from, To: f.Status, Note: note, By: m.By, Version: f.Version, At: f.UpdatedAt}, true, nil
 }
 
-// An Answer is what an official says to everybody about a report without
+// A Reply is what an official says to everybody about a report without
 // changing its status.
-type Answer struct {
+type Reply struct {
 	Text   string
 	By     string // the official
 	ByName string // for other officials
 	At     time.Time
 }
 
-// NewAnswer returns the answer of an official.
-func NewAnswer(text string, by Official, now time.Time) (Answer, error) {
+// NewReply returns the reply of an official.
+func NewReply(text string, by Official, now time.Time) (Reply, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
-		return Answer{}, fault.NewInvalid("/text", "must not be blank")
+		return Reply{}, fault.NewInvalid("/text", "must not be blank")
 	}
-	return Answer{Text: text, By: by.ID, ByName: by.Name, At: stored(now)}, nil
+	return Reply{Text: text, By: by.ID, ByName: by.Name, At: stored(now)}, nil
 }
 
-// Answer returns the entry of a for f's history. It is a change of f, whatever
-// the status: people answer about what is closed, too.
-func (f *Filing) Answer(a Answer) Change {
-	f.touch(a.At)
-	return Change{From: f.Status, To: f.Status, Note: a.Text, By: a.By, Version: f.Version, At: f.UpdatedAt}
+// Reply returns the entry of r for f's history. It is a change of f, whatever
+// the status: officials reply about what is closed, too.
+func (f *Filing) Reply(r Reply) Change {
+	f.touch(r.At)
+	return Change{From: f.Status, To: f.Status, Note: r.Text, By: r.By, Version: f.Version, At: f.UpdatedAt}
 }

@@ -83,7 +83,7 @@ type ActKind string
 // The kinds of acts.
 const (
 	Moved    ActKind = "move"   // to another status, for all to see
-	Answered ActKind = "answer" // for all to see, without another status
+	Replied  ActKind = "reply"  // for all to see, without another status
 	Assigned ActKind = "assign" // to an official or a department
 	Noted    ActKind = "note"   // internally
 

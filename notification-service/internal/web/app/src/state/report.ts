@@ -72,12 +72,12 @@ export function createReport(id: string) {
     refresh();
   };
 
-  const answer = async (text: string) => {
-    await answerReport(id, text);
+  const reply = async (text: string) => {
+    await replyToReport(id, text);
     await load();
   };
 
-  return { report, history, error, load, vote, changeStatus, answer, watch: () => watchFeed({ onEvents, onGap: refresh }) };
+  return { report, history, error, load, vote, changeStatus, reply, watch: () => watchFeed({ onEvents, onGap: refresh }) };
 }
 
 export type OpenReport = ReturnType<typeof createReport>;
@@ -110,19 +110,19 @@ export async function moveReport(
   }
 }
 
-/** The answer that had no answer yet. The same one again has one effect, by its key. */
-let unanswered: { what: string; key: string } | undefined;
+/** The reply that had no answer yet. The same one again has one effect, by its key. */
+let pendingReply: { what: string; key: string } | undefined;
 
-/** Answers to everybody without changing the status. */
-export async function answerReport(id: string, text: string): Promise<void> {
+/** Replies to everybody without changing the status. */
+export async function replyToReport(id: string, text: string): Promise<void> {
   const what = `${id} ${text}`;
-  if (unanswered?.what !== what) unanswered = { what, key: randomKey() };
-  const params = { path: { id }, header: { 'Idempotency-Key': unanswered.key } };
+  if (pendingReply?.what !== what) pendingReply = { what, key: randomKey() };
+  const params = { path: { id }, header: { 'Idempotency-Key': pendingReply.key } };
   try {
-    await must(reportService.POST('/reports/{id}/answers', { params, body: { text } }));
-    unanswered = undefined;
+    await must(reportService.POST('/reports/{id}/replies', { params, body: { text } }));
+    pendingReply = undefined;
   } catch (failure) {
-    if (!(failure instanceof Failure) || !failure.uncertain) unanswered = undefined;
+    if (!(failure instanceof Failure) || !failure.uncertain) pendingReply = undefined;
     throw failure;
   }
 }

@@ -4,7 +4,7 @@ import { batch, signal } from '@preact/signals';
 import { must, reportService, type Assignment, type FeedEvent, type Status, type Task, type Work } from '../api/client';
 import { debounce } from '../live/batch';
 import { watchFeed } from './feed';
-import { answerReport, moveReport } from './report';
+import { replyToReport, moveReport } from './report';
 
 /** What officials did is fetched within this time after a change of status. */
 const REFRESH_MS = 200;
@@ -62,8 +62,8 @@ export function createWork(id: string, onTask: (task: Task) => void) {
       refresh();
       return moved;
     },
-    async answer(text: string) {
-      await answerReport(id, text);
+    async reply(text: string) {
+      await replyToReport(id, text);
       await load();
     },
     /** Says that officials have seen the comments up to this one. */

@@ -8,7 +8,7 @@ export function describe(event: Notification | FeedEvent): string {
     case 'report.created':
       return event.category_name ? t('event.created-in', { category: categoryName(event.category_name) }) : t('event.created');
     case 'report.status.updated':
-      if (event.answer) return t('event.answer');
+      if (event.reply) return t('event.reply');
       return t('event.status', { status: t(`status.${event.status ?? 'pending'}`) });
     case 'report.vote.received':
       return tn(event.vote_type === 'downvote' ? 'event.downvote' : 'event.upvote', event.score ?? 0, { score: number(event.score ?? 0) });

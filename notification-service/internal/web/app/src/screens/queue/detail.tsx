@@ -113,11 +113,11 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onClose, o
                   const { version, transitions } = await open.changeStatus(seen, status, note);
                   moved.current = movedTo(status, [seen], () => version, transitions);
                 },
-                async answer(text) {
-                  await open.answer(text);
-                  // An official who answers has seen the comments above.
+                async reply(text) {
+                  await open.reply(text);
+                  // An official who replies has seen the comments above.
                   if (task.new_comments === 0 || !lastComment.current) return;
-                  // The answer is sent, whatever comes of this.
+                  // The reply is sent, whatever comes of this.
                   await open.seeComments(lastComment.current).then(loadWaiting, () => {});
                 },
               }}

@@ -9,8 +9,8 @@ import { StatusForm } from './status-form';
 
 let root: HTMLElement;
 const changeStatus = vi.fn(() => Promise.resolve());
-const answer = vi.fn(() => Promise.resolve());
-const show = (part: Partial<Report> = {}) => act(() => render(<StatusForm open={{ changeStatus, answer }} report={report(part)} />, root));
+const reply = vi.fn(() => Promise.resolve());
+const show = (part: Partial<Report> = {}) => act(() => render(<StatusForm open={{ changeStatus, reply }} report={report(part)} />, root));
 const choices = () => [...root.querySelectorAll('.chip')].map((chip) => chip.textContent);
 const choose = (name: string) =>
   act(() =>
@@ -56,7 +56,7 @@ test('sends what was chosen, and is empty again', async () => {
   expect(note().value).toBe('');
 });
 
-test('answers without a change of status, as often as there is something to say', async () => {
+test('replies without a change of status, as often as there is something to say', async () => {
   await show();
   expect(note().required).toBe(true);
   for (const text of ['We look at it on Thursday.', 'It rains; Friday then.']) {
@@ -68,10 +68,10 @@ test('answers without a change of status, as often as there is something to say'
       root.querySelector('form')!.requestSubmit();
       await settled();
     });
-    expect(answer).toHaveBeenLastCalledWith(text);
-    expect([note().value, root.querySelector('p[role=status]')?.textContent]).toEqual(['', 'The answer is sent.']);
+    expect(reply).toHaveBeenLastCalledWith(text);
+    expect([note().value, root.querySelector('p[role=status]')?.textContent]).toEqual(['', 'The reply is sent.']);
   }
-  expect(answer).toHaveBeenCalledTimes(2);
+  expect(reply).toHaveBeenCalledTimes(2);
 });
 
 test('has the note again that was not saved', async () => {

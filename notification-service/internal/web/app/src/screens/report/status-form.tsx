@@ -6,7 +6,7 @@ import { chosenTemplate, keepNote, noteOn } from '../../state/notes';
 import { Fault } from '../../ui/problem';
 
 interface Props<R> {
-  open: { changeStatus(seen: R, status: Status, note: string): Promise<void>; answer(text: string): Promise<void> };
+  open: { changeStatus(seen: R, status: Status, note: string): Promise<void>; reply(text: string): Promise<void> };
   report: R;
   /** What officials write often; one that is chosen fills the form in. */
   templates?: Template[];
@@ -15,7 +15,7 @@ interface Props<R> {
 }
 
 /**
- * Changes a report's status, or answers to everybody without changing it. When another official was faster the form says
+ * Changes a report's status, or replies to everybody without changing it. When another official was faster the form says
  * so, keeps the note, and asks for a new decision. The note is also kept when
  * the session ends.
  */
@@ -24,7 +24,7 @@ export function StatusForm<R extends Pick<Report, 'id' | 'status' | 'transitions
   const note = noteOn(report.id);
   const [error, setError] = useState<unknown>();
   const [seen, setSeen] = useState(report.status);
-  const [answered, setAnswered] = useState(false);
+  const [replied, setReplied] = useState(false);
   const [busy, setBusy] = useState(false);
   const overtaken = seen !== report.status;
   const choice = report.transitions.find((transition) => transition.status === status);
@@ -36,11 +36,11 @@ export function StatusForm<R extends Pick<Report, 'id' | 'status' | 'transitions
     setBusy(true);
     try {
       if (choice) await open.changeStatus(report, choice.status, note.trim());
-      else await open.answer(note.trim());
+      else await open.reply(note.trim());
       setStatus(undefined);
       keepNote(report.id, '');
       setError(undefined);
-      setAnswered(!choice);
+      setReplied(!choice);
       setSeen(choice?.status ?? report.status);
       if (choice) onDone?.();
     } catch (failure) {
@@ -61,8 +61,8 @@ export function StatusForm<R extends Pick<Report, 'id' | 'status' | 'transitions
   const stale = error instanceof Failure && error.kind === 'stale-version';
 
   return (
-    <form class="stack panel status-form" onSubmit={submit} aria-label={t('answer')} aria-busy={busy}>
-      <h2>{t('answer')}</h2>
+    <form class="stack panel status-form" onSubmit={submit} aria-label={t('reply')} aria-busy={busy}>
+      <h2>{t('reply')}</h2>
       {(overtaken || stale) && (
         <p class="note" role="status">
           {t('change-status.overtaken', { status: t(`status.${report.status}`) })}
@@ -84,12 +84,12 @@ export function StatusForm<R extends Pick<Report, 'id' | 'status' | 'transitions
         ))}
         <label class="chip">
           <input type="radio" name={`status-${report.id}`} checked={!choice} onChange={() => setStatus(undefined)} />
-          <span>{t('answer.only')}</span>
+          <span>{t('reply.only')}</span>
         </label>
       </fieldset>
       <TemplateField templates={templates} numbered onChoose={fill} />
       <label class="field">
-        <span>{t(!choice ? 'answer.text' : required ? 'change-status.note-required' : 'change-status.note')}</span>
+        <span>{t(!choice ? 'reply.text' : required ? 'change-status.note-required' : 'change-status.note')}</span>
         <textarea
           rows={2}
           maxLength={2000}
@@ -99,10 +99,10 @@ export function StatusForm<R extends Pick<Report, 'id' | 'status' | 'transitions
         />
       </label>
       <p class="quiet" role="status">
-        {answered && !note && t('answer.sent')}
+        {replied && !note && t('reply.sent')}
       </p>
       {!stale && <Fault error={error} />}
-      <button class="primary">{t(choice ? 'change-status.save' : 'answer.send')}</button>
+      <button class="primary">{t(choice ? 'change-status.save' : 'reply.send')}</button>
     </form>
   );
 }

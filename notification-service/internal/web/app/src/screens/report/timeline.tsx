@@ -3,7 +3,7 @@ import { t } from '../../lang/i18n';
 import { Badge } from '../../ui/badge';
 import { Time } from '../../ui/time';
 
-/** The report's changes of status and the city's answers, oldest first. */
+/** The report's changes of status and the city's replies, oldest first. */
 export function Timeline({ history }: { history: HistoryEntry[] }) {
   return (
     <section aria-labelledby="timeline">
@@ -25,6 +25,6 @@ export function Timeline({ history }: { history: HistoryEntry[] }) {
 
 function What({ entry: { from_status, to_status } }: { entry: HistoryEntry }) {
   if (!from_status) return <span class="badge">{t('timeline.filed')}</span>;
-  if (from_status === to_status) return <span class="badge">{t('timeline.answer')}</span>;
+  if (from_status === to_status) return <span class="badge">{t('timeline.reply')}</span>;
   return <Badge status={to_status} />;
 }

@@ -13,30 +13,30 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// answer adds an official's answer to a report.
-func (f *fixture) answer(id uuid.UUID, text string, idempotent *report.Idempotent) error {
+// reply adds an official's reply to a report.
+func (f *fixture) reply(id uuid.UUID, text string, idempotent *report.Idempotent) error {
 	f.t.Helper()
-	a, err := report.NewAnswer(text, report.Official{ID: "olga", Name: "Olga"}, time.Now())
+	a, err := report.NewReply(text, report.Official{ID: "olga", Name: "Olga"}, time.Now())
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	_, err = f.Answer(f.t.Context(), id, a, idempotent)
+	_, err = f.Reply(f.t.Context(), id, a, idempotent)
 	return err
 }
 
-// An answer is an entry of the history and a message, at any status, and changes
+// A reply is an entry of the history and a message, at any status, and changes
 // nothing else. It is not a move: neither figures nor duplicates take it for one.
-func TestAnswer(t *testing.T) {
+func TestReply(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	filed := f.file(ann, draft(report.Anonymous))
 	for _, text := range []string{"We look at it on Thursday.", "It rains; Friday then."} {
-		if err := f.answer(filed.ID, text, nil); err != nil {
+		if err := f.reply(filed.ID, text, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	f.mustMove(filed.ID, report.Resolved, "Mended.")
-	if err := f.answer(filed.ID, "The lamp is of a new kind.", nil); err != nil {
+	if err := f.reply(filed.ID, "The lamp is of a new kind.", nil); err != nil {
 		t.Fatal(err)
 	}
 
@@ -46,7 +46,7 @@ func TestAnswer(t *testing.T) {
 	}
 	var notes []string
 	for i, c := range changes {
-		if c.Version != int64(i)+1 || c.IsAnswer() != (i == 1 || i == 2 || i == 4) {
+		if c.Version != int64(i)+1 || c.IsReply() != (i == 1 || i == 2 || i == 4) {
 			t.Errorf("entry %d is %+v", i, c)
 		}
 		notes = append(notes, c.Note)
@@ -54,21 +54,21 @@ func TestAnswer(t *testing.T) {
 	if want := []string{"", "We look at it on Thursday.", "It rains; Friday then.", "Mended.", "The lamp is of a new kind."}; !slices.Equal(notes, want) {
 		t.Errorf("the history says %q, want %q", notes, want)
 	}
-	var answers int
+	var replies int
 	for _, row := range f.rowsOf(event.StatusUpdatedKey) {
 		var m event.StatusUpdate
 		if err := json.Unmarshal(row.Payload, &m); err != nil {
 			t.Fatal(err)
 		}
-		if m.Answer {
-			answers++
+		if m.Reply {
+			replies++
 		}
 		if m.ReporterID != "" {
 			t.Errorf("the message names the reporter: %s", row.Payload)
 		}
 	}
-	if answers != 3 {
-		t.Errorf("%d answers are announced, want 3", answers)
+	if replies != 3 {
+		t.Errorf("%d replies are announced, want 3", replies)
 	}
 	details, err := f.workbench.Details(t.Context(), filed.ID)
 	if err != nil {
@@ -78,7 +78,7 @@ func TestAnswer(t *testing.T) {
 	for _, act := range details.Acts {
 		kinds = append(kinds, act.Kind)
 	}
-	if want := []report.ActKind{report.Answered, report.Answered, report.Moved, report.Answered}; !slices.Equal(kinds, want) {
+	if want := []report.ActKind{report.Replied, report.Replied, report.Moved, report.Replied}; !slices.Equal(kinds, want) {
 		t.Errorf("the acts are %q, want %q", kinds, want)
 	}
 	counts, err := f.workbench.CountOverTime(t.Context(), report.Filter{FiledFrom: time.Now().Add(-time.Hour), FiledTo: time.Now().Add(time.Hour)}, report.Month)
@@ -94,9 +94,9 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// An answer that is sent again is there once, and the answer to it has no words
+// A reply that is sent again is there once, and the response has no words
 // that an official may redact later.
-func TestAnswerOnce(t *testing.T) {
+func TestReplyOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	filed := f.file(ann, draft(report.Public))
@@ -104,18 +104,18 @@ func TestAnswerOnce(t *testing.T) {
 		return &report.Idempotent{UserID: "olga", Key: filed.ID.String() + " k", Request: [32]byte{1}, Response: report.StoredResponse(`{}`)}
 	}
 	for range 2 {
-		if err := f.answer(filed.ID, "On Thursday.", once()); err != nil {
+		if err := f.reply(filed.ID, "On Thursday.", once()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if n := len(f.rowsOf(event.StatusUpdatedKey)); n != 1 {
-		t.Errorf("%d answers are announced, want 1", n)
+		t.Errorf("%d replies are announced, want 1", n)
 	}
 	f.mustHide(filed.ID)
-	if err := f.answer(filed.ID, "Nobody sees it.", nil); fault.KindOf(err) != report.Hidden {
-		t.Errorf("a hidden report is answered: %v", err)
+	if err := f.reply(filed.ID, "Nobody sees it.", nil); fault.KindOf(err) != report.Hidden {
+		t.Errorf("a hidden report takes a reply: %v", err)
 	}
-	if err := f.answer(uuid.New(), "What?", nil); fault.KindOf(err) != fault.NotFound {
-		t.Errorf("a report that is not there is answered: %v", err)
+	if err := f.reply(uuid.New(), "What?", nil); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("a report that does not exist takes a reply: %v", err)
 	}
 }

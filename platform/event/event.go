@@ -27,6 +27,7 @@ const (
 	VoteReceivedKey  Key = "report.vote.received"
 	ReportOverdueKey Key = "report.overdue"
 	ModeratedKey     Key = "report.moderated"
+	CorrectedKey     Key = "report.corrected"
 	CommentedKey     Key = "report.commented"
 	PhotoReadyKey    Key = "report.photo.ready"
 	PhotoRefusedKey  Key = "report.photo.refused"
@@ -46,6 +47,7 @@ var types = []struct {
 	{ReportCreatedKey, "queue.report_created", false, func() Message { return new(ReportCreated) }},
 	{VoteReceivedKey, "queue.vote_received", false, func() Message { return new(VoteReceived) }},
 	{ModeratedKey, "queue.moderation", false, func() Message { return new(ReportModerated) }},
+	{CorrectedKey, "queue.corrections", false, func() Message { return new(ReportCorrected) }},
 	{CommentedKey, "queue.comments", false, func() Message { return new(ReportCommented) }},
 	{ReportOverdueKey, "queue.overdue", false, func() Message { return new(ReportOverdue) }},
 	{PhotoReadyKey, "queue.photo_results", false, func() Message { return new(PhotoReady) }},
@@ -126,8 +128,8 @@ const (
 )
 
 // A Message is one of *StatusUpdate, *ReportCreated, *VoteReceived,
-// *ReportModerated, *ReportCommented, *ReportOverdue, *PhotoReady, *PhotoRefused
-// and *PhotoUploaded.
+// *ReportModerated, *ReportCorrected, *ReportCommented, *ReportOverdue, *PhotoReady,
+// *PhotoRefused and *PhotoUploaded.
 type Message interface {
 	// Key returns the routing key that the message travels under.
 	Key() Key
@@ -205,6 +207,20 @@ type ReportModerated struct {
 	Note          string  `json:"note,omitempty"` // why it is hidden, for its reporter alone
 }
 
+// ReportCorrected says that an official has put a report into another category, or
+// to another place.
+type ReportCorrected struct {
+	Subject             // with the present place
+	CategoryID   int32  `json:"category_id"` // the present one, as the place
+	CategoryName string `json:"category_name"`
+	Note         string `json:"note,omitempty"`        // the official's reason, for everybody
+	PlaceMoved   bool   `json:"place_moved,omitempty"` // whether the place or the address is another
+	// What it was before; nothing where that did not change, or where there was none.
+	PreviousCategoryID int32    `json:"previous_category_id,omitempty"`
+	PreviousLatitude   *float64 `json:"previous_latitude,omitempty"`
+	PreviousLongitude  *float64 `json:"previous_longitude,omitempty"`
+}
+
 // ReportCommented says that the comments on a report have changed: a resident has
 // written one, or officials have hidden one or shown it again. It has neither the
 // author nor the text: readers fetch the comments that they may see. The version is that
@@ -261,6 +277,9 @@ func (*VoteReceived) Key() Key { return VoteReceivedKey }
 
 // Key returns ModeratedKey.
 func (*ReportModerated) Key() Key { return ModeratedKey }
+
+// Key returns CorrectedKey.
+func (*ReportCorrected) Key() Key { return CorrectedKey }
 
 // Key returns CommentedKey.
 func (*ReportCommented) Key() Key { return CommentedKey }
@@ -423,6 +442,26 @@ func (m *ReportModerated) Validate() error {
 		return &FieldError{"redacted_notes", "a positive number"}
 	}
 	return oneOf("action", m.Action, Hidden, ShownAgain, Redacted)
+}
+
+// Validate returns a *FieldError for the first field that breaks the contract.
+func (m *ReportCorrected) Validate() error {
+	if err := m.Subject.validate(); err != nil {
+		return err
+	}
+	switch {
+	case m.CategoryID <= 0:
+		return &FieldError{"category_id", "a positive number"}
+	case m.CategoryName == "":
+		return &FieldError{"category_name", "a text that is not empty"}
+	case m.PreviousCategoryID < 0:
+		return &FieldError{"previous_category_id", "a positive number"}
+	case m.PreviousLatitude != nil && (*m.PreviousLatitude < -90 || *m.PreviousLatitude > 90):
+		return &FieldError{"previous_latitude", "degrees from -90 to 90"}
+	case m.PreviousLongitude != nil && (*m.PreviousLongitude < -180 || *m.PreviousLongitude > 180):
+		return &FieldError{"previous_longitude", "degrees from -180 to 180"}
+	}
+	return nil
 }
 
 // Validate returns a *FieldError for the first field that breaks the contract.

@@ -30,6 +30,8 @@ var samples = map[string]event.Message{
 		DueAt: 1767222000, Level: 1},
 	"report-moderated.json": &event.ReportModerated{Subject: subject(5), CategoryID: 2, Action: event.Hidden, Hidden: true,
 		RedactedNotes: []int64{2}, Note: "Names a neighbour"},
+	"report-corrected.json": &event.ReportCorrected{Subject: subject(4), CategoryID: 2, CategoryName: "Street lights and signals",
+		Note: "The other crossing", PlaceMoved: true, PreviousCategoryID: 3, PreviousLatitude: new(-6.8), PreviousLongitude: new(107.5)},
 	"report-commented.json": &event.ReportCommented{Subject: subject(4), CategoryID: 2},
 	"photo-ready.json":      &event.PhotoReady{Subject: subject(4), PhotoID: photo, CategoryID: 2},
 	"photo-refused.json":    &event.PhotoRefused{Subject: subject(4), PhotoID: photo, Reason: event.PhotoDamaged},

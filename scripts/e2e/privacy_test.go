@@ -106,7 +106,7 @@ func (c *canary) fileAnonymously() (want []sight) {
 			c.t.Fatalf("ask for mails: %v", err)
 		}
 		want = append(want, vote(c.t, ben, report, "upvote"), vote(c.t, ben, report, "downvote"))
-		want = append(want, move(c.t, olga, report, "in_progress", "Seen"), say(c.t, olga, report, "We look at it on Thursday"))
+		want = append(want, move(c.t, olga, report, "in_progress", "Seen"), say(c.t, olga, report, "We look at it on Thursday"), correct(c.t, olga, report))
 	}
 	// A follower of a report is as private as its reporter.
 	bens := file(c.t, ben, "Followed")

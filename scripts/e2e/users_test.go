@@ -8,6 +8,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
@@ -48,6 +49,18 @@ func move(t *testing.T, official *client.Client, report client.Report, status, n
 		t.Fatalf("change status: %v", err)
 	}
 	return sight{moved, report.ID, changed.Version}
+}
+
+// correct has an official put a report into another category and to another place, and
+// returns what the reporter is to see.
+func correct(t *testing.T, official *client.Client, report client.Report) sight {
+	t.Helper()
+	var now client.Report
+	body := map[string]any{"category_id": report.CategoryID%3 + 1, "latitude": -6.9, "longitude": 107.6, "address": "Jl. Braga 1", "reason": "It is there"}
+	if err := official.Do(t.Context(), http.MethodPatch, "/reports/"+report.ID.String(), body, &now); err != nil {
+		t.Fatalf("correct: %v", err)
+	}
+	return sight{string(event.CorrectedKey), report.ID, now.Version}
 }
 
 // say replies to everybody as official, and returns what the reporter is to see.

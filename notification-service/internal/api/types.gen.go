@@ -79,6 +79,7 @@ const (
 // Defines values for FeedEventType.
 const (
 	FeedEventTypeReportCommented     FeedEventType = "report.commented"
+	FeedEventTypeReportCorrected     FeedEventType = "report.corrected"
 	FeedEventTypeReportCreated       FeedEventType = "report.created"
 	FeedEventTypeReportModerated     FeedEventType = "report.moderated"
 	FeedEventTypeReportOverdue       FeedEventType = "report.overdue"
@@ -95,6 +96,7 @@ const (
 
 // Defines values for MailKind.
 const (
+	MailKindReportCorrected     MailKind = "report.corrected"
 	MailKindReportStatusUpdated MailKind = "report.status.updated"
 	MailKindReportVoteReceived  MailKind = "report.vote.received"
 )
@@ -115,6 +117,7 @@ const (
 // Defines values for NotificationType.
 const (
 	NotificationTypeReportCommented     NotificationType = "report.commented"
+	NotificationTypeReportCorrected     NotificationType = "report.corrected"
 	NotificationTypeReportCreated       NotificationType = "report.created"
 	NotificationTypeReportModerated     NotificationType = "report.moderated"
 	NotificationTypeReportOverdue       NotificationType = "report.overdue"
@@ -195,6 +198,7 @@ const (
 // Defines values for WebhookEventType.
 const (
 	WebhookEventTypeReportCommented     WebhookEventType = "report.commented"
+	WebhookEventTypeReportCorrected     WebhookEventType = "report.corrected"
 	WebhookEventTypeReportCreated       WebhookEventType = "report.created"
 	WebhookEventTypeReportModerated     WebhookEventType = "report.moderated"
 	WebhookEventTypeReportOverdue       WebhookEventType = "report.overdue"
@@ -218,6 +222,11 @@ const (
 // Defines values for WebhookReportCommentedType.
 const (
 	WebhookReportCommentedTypeReportCommented WebhookReportCommentedType = "report.commented"
+)
+
+// Defines values for WebhookReportCorrectedType.
+const (
+	WebhookReportCorrectedTypeReportCorrected WebhookReportCorrectedType = "report.corrected"
 )
 
 // Defines values for WebhookReportCreatedType.
@@ -658,23 +667,29 @@ type FeedEvent struct {
 	// Action The officials' moderation of the report: they have hidden
 	// it, shown it again, or put other words in the place of some. The title
 	// of a hidden report is its reference number.
-	Action        Moderation        `json:"action,omitempty,omitzero"`
-	CategoryID    int32             `json:"category_id,omitempty,omitzero"`
-	CategoryName  string            `json:"category_name,omitempty,omitzero"`
-	DueAt         time.Time         `json:"due_at,omitempty,omitzero"`
-	HappenedAt    time.Time         `json:"happened_at"`
-	Hidden        bool              `json:"hidden,omitempty,omitzero"`
-	Note          string            `json:"note,omitempty,omitzero"`
-	OverdueLevel  int32             `json:"overdue_level,omitempty,omitzero"`
-	PhotoID       uuid.UUID         `json:"photo_id,omitempty,omitzero"`
-	Reply         bool              `json:"reply,omitempty,omitzero"`
-	ReportID      uuid.UUID         `json:"report_id"`
-	ReportTitle   string            `json:"report_title"`
-	ReportVersion int64             `json:"report_version"`
-	Score         *int64            `json:"score,omitempty"`
-	Status        ReportStatus      `json:"status,omitempty,omitzero"`
-	Type          FeedEventType     `json:"type"`
-	VoteType      FeedEventVoteType `json:"vote_type,omitempty,omitzero"`
+	Action       Moderation `json:"action,omitempty,omitzero"`
+	CategoryID   int32      `json:"category_id,omitempty,omitzero"`
+	CategoryName string     `json:"category_name,omitempty,omitzero"`
+	DueAt        time.Time  `json:"due_at,omitempty,omitzero"`
+	HappenedAt   time.Time  `json:"happened_at"`
+	Hidden       bool       `json:"hidden,omitempty,omitzero"`
+	Note         string     `json:"note,omitempty,omitzero"`
+	OverdueLevel int32      `json:"overdue_level,omitempty,omitzero"`
+	PhotoID      uuid.UUID  `json:"photo_id,omitempty,omitzero"`
+
+	// PlaceMoved Of a correction: whether the place or the address is another.
+	PlaceMoved bool `json:"place_moved,omitempty,omitzero"`
+
+	// PreviousCategoryID Of a correction of the category.
+	PreviousCategoryID int32             `json:"previous_category_id,omitempty,omitzero"`
+	Reply              bool              `json:"reply,omitempty,omitzero"`
+	ReportID           uuid.UUID         `json:"report_id"`
+	ReportTitle        string            `json:"report_title"`
+	ReportVersion      int64             `json:"report_version"`
+	Score              *int64            `json:"score,omitempty"`
+	Status             ReportStatus      `json:"status,omitempty,omitzero"`
+	Type               FeedEventType     `json:"type"`
+	VoteType           FeedEventVoteType `json:"vote_type,omitempty,omitzero"`
 }
 
 // FeedEventType defines model for FeedEvent.Type.
@@ -839,7 +854,7 @@ type Notification struct {
 	Hidden bool      `json:"hidden,omitempty,omitzero"`
 	ID     uuid.UUID `json:"id"`
 
-	// Note The official's explanation of a status change, their reply, or why the report is hidden.
+	// Note The official's explanation of a status change, their reply, or why the report was corrected or is hidden.
 	Note string `json:"note,omitempty,omitzero"`
 
 	// OverdueLevel 1 once that time is over, 2 once it is over twice, 3 once it is over three times.
@@ -847,6 +862,12 @@ type Notification struct {
 
 	// PhotoID The photo that everybody may see now, or that is not shown.
 	PhotoID uuid.UUID `json:"photo_id,omitempty,omitzero"`
+
+	// PlaceMoved Of a correction: whether the place or the address is another.
+	PlaceMoved bool `json:"place_moved,omitempty,omitzero"`
+
+	// PreviousCategoryID Of a correction of the category.
+	PreviousCategoryID int32 `json:"previous_category_id,omitempty,omitzero"`
 
 	// Read In a stream always false.
 	Read bool `json:"read"`
@@ -1401,6 +1422,36 @@ type WebhookReportCommented struct {
 // WebhookReportCommentedType defines model for WebhookReportCommented.Type.
 type WebhookReportCommentedType string
 
+// WebhookReportCorrected An official has put a report into another category, or to another place. It is also sent to endpoints that ask for the category or the area that the report had before.
+type WebhookReportCorrected struct {
+	Data struct {
+		CategoryID   int32  `json:"category_id,omitempty,omitzero"`
+		CategoryName string `json:"category_name"`
+
+		// Note The official's reason.
+		Note string `json:"note,omitempty,omitzero"`
+
+		// Position A place on earth, in degrees. It is missing where the report has none.
+		Position WebhookPosition `json:"position,omitempty,omitzero"`
+
+		// PreviousCategoryID Only if the category is another.
+		PreviousCategoryID int32 `json:"previous_category_id,omitempty,omitzero"`
+
+		// PreviousPosition Where it was, only if the place is another and there was one.
+		PreviousPosition WebhookPosition `json:"previous_position,omitempty,omitzero"`
+		ReportID         uuid.UUID       `json:"report_id"`
+		ReportTitle      string          `json:"report_title"`
+		ReportVersion    int64           `json:"report_version"`
+	} `json:"data"`
+
+	// Timestamp When it happened.
+	Timestamp time.Time                  `json:"timestamp"`
+	Type      WebhookReportCorrectedType `json:"type"`
+}
+
+// WebhookReportCorrectedType defines model for WebhookReportCorrected.Type.
+type WebhookReportCorrectedType string
+
 // WebhookReportCreated A resident has filed a report. Nothing in it says who.
 type WebhookReportCreated struct {
 	Data struct {
@@ -1692,6 +1743,19 @@ type OnReportCommentedParams struct {
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
 }
 
+// OnReportCorrectedParams defines parameters for OnReportCorrected.
+type OnReportCorrectedParams struct {
+	// WebhookID The id of the event. All attempts and repetitions of it have the same.
+	WebhookID WebhookID `json:"webhook-id"`
+
+	// WebhookTimestamp When this attempt was made, in Unix seconds. Refuse what is more than five minutes away.
+	WebhookTimestamp WebhookTimestamp `json:"webhook-timestamp"`
+
+	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
+	// Webhooks asks, joined by spaces; during a rotation there are two.
+	WebhookSignature WebhookSignature `json:"webhook-signature"`
+}
+
 // OnReportCreatedParams defines parameters for OnReportCreated.
 type OnReportCreatedParams struct {
 	// WebhookID The id of the event. All attempts and repetitions of it have the same.
@@ -1785,6 +1849,9 @@ type OnWebhookTestParams struct {
 
 // OnReportCommentedJSONRequestBody defines body for OnReportCommented for application/json ContentType.
 type OnReportCommentedJSONRequestBody = WebhookReportCommented
+
+// OnReportCorrectedJSONRequestBody defines body for OnReportCorrected for application/json ContentType.
+type OnReportCorrectedJSONRequestBody = WebhookReportCorrected
 
 // OnReportCreatedJSONRequestBody defines body for OnReportCreated for application/json ContentType.
 type OnReportCreatedJSONRequestBody = WebhookReportCreated

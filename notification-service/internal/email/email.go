@@ -65,7 +65,7 @@ const OverdueLevel = 3
 
 // Kinds are the types of notifications that a reader may be written about at
 // once.
-var Kinds = []string{string(event.StatusUpdatedKey), string(event.VoteReceivedKey)}
+var Kinds = []string{string(event.StatusUpdatedKey), string(event.VoteReceivedKey), string(event.CorrectedKey)}
 
 // DefaultKinds are the kinds that a reader is mailed once an address is proven, until
 // the reader chooses. Votes may be many.

@@ -31,6 +31,8 @@ type Data struct {
 	Reply         bool              `json:"reply,omitempty"` // the note is a reply, and the status is what it was
 	CategoryID    int32             `json:"category_id,omitempty"`
 	CategoryName  string            `json:"category_name,omitempty"`
+	PlaceMoved    bool              `json:"place_moved,omitempty"`          // of a correction: the place or the address is another
+	CategoryWas   int32             `json:"previous_category_id,omitempty"` // of a correction of the category
 	VoteType      event.VoteType    `json:"vote_type,omitempty"`
 	Score         *int64            `json:"score,omitempty"`
 	DueAt         *time.Time        `json:"due_at,omitempty"`        // of a report that is overdue
@@ -103,9 +105,9 @@ type Effect struct {
 // Of returns the effect of m. The recipient is the user who filed the report,
 // or empty when the message carried none.
 //
-// The reporter gets votes and status changes, but not the report that they have just
-// filed; the officials get that, and what is overdue. Followers of the report get
-// status changes as well, which the store adds, since it knows them. The public feed
+// The reporter gets votes, status changes and corrections, but not the report that they
+// have just filed; the officials get that, and what is overdue. Followers of the report
+// get status changes and corrections as well, which the store adds, since it knows them. The public feed
 // gets everything but what is overdue, photos that are not shown, which concern their
 // uploader alone, and what is done to a report while it is hidden. Why a report is
 // hidden is for its reporter alone.
@@ -146,6 +148,9 @@ func describe(m event.Message) Data {
 		data.VoteType, data.Score = m.VoteType, m.NewScore
 	case *event.ReportModerated:
 		data.Action, data.Hidden, data.Note, data.CategoryID = m.Action, m.Hidden, m.Note, m.CategoryID
+	case *event.ReportCorrected:
+		data.CategoryID, data.CategoryName, data.Note = m.CategoryID, m.CategoryName, m.Note
+		data.CategoryWas, data.PlaceMoved = m.PreviousCategoryID, m.PlaceMoved
 	case *event.ReportCommented:
 		data.CategoryID = m.CategoryID
 	case *event.ReportOverdue:
@@ -157,6 +162,12 @@ func describe(m event.Message) Data {
 		data.PhotoID, data.Reason = m.PhotoID, m.Reason
 	}
 	return data
+}
+
+// ForFollowers reports whether those who follow a report are notified of what is
+// shown in data.
+func (d *Data) ForFollowers() bool {
+	return d.Type == event.StatusUpdatedKey || d.Type == event.CorrectedKey
 }
 
 // NewID returns an id for a notification. It is ordered by time, which keeps the

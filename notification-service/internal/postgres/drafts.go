@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
-	"github.com/cityconnect/cityconnect/platform/event"
 )
 
 // A number is what the database answers for each message that was new, and
@@ -65,7 +64,7 @@ func newApplyArgs(batch []Message, followers map[uuid.UUID][]notification.Stream
 			}
 			a.add(m.ID, d, data)
 		}
-		if followers == nil || effect.Feed.Type != event.StatusUpdatedKey {
+		if followers == nil || !effect.Feed.ForFollowers() {
 			continue
 		}
 		data, err := json.Marshal(effect.Feed)

@@ -27,6 +27,9 @@ import (
 // releases it. While an endpoint's held deliveries are being released, new ones
 // are held as well, and so keep their place behind them.
 //
+// A correction goes to the endpoints of the category and the area that the report had
+// before, as well: otherwise they would keep it for ever.
+//
 // Events from before a report was hidden are not sent, and redacted words are removed
 // from the others: see apply.sql.
 const expandSQL = consumer.NoteSQL + `, moderated as (
@@ -35,9 +38,12 @@ const expandSQL = consumer.NoteSQL + `, moderated as (
   for key share of m
 ), events as (
   select d.message_id, d.type, d.report_id, d.report_version, d.category_id, d.longitude, d.latitude, d.place,
+    d.category_was, d.longitude_was, d.latitude_was,
     case when m.version is null then d.body else ` + moderatedBody + ` end as body
-  from unnest($2::text[], $3::text[], $4::uuid[], $5::bigint[], $6::int[], $7::double precision[], $8::double precision[], $9::bytea[])
-    with ordinality as d (message_id, type, report_id, report_version, category_id, longitude, latitude, body, place)
+  from unnest($2::text[], $3::text[], $4::uuid[], $5::bigint[], $6::int[], $7::double precision[], $8::double precision[], $9::bytea[],
+      $10::int[], $11::double precision[], $12::double precision[])
+    with ordinality as d (message_id, type, report_id, report_version, category_id, longitude, latitude, body,
+      category_was, longitude_was, latitude_was, place)
   join fresh using (message_id)
   left join moderated m using (message_id)
   where m.hidden is not true or d.type = 'report.moderated'
@@ -47,8 +53,9 @@ const expandSQL = consumer.NoteSQL + `, moderated as (
     case when w.state = 'enabled' and not w.releasing then 'waiting' else 'held' end
   from events e join webhook_endpoints w
     on (w.event_types = '{}' or e.type = any(w.event_types))
-    and (w.category_ids = '{}' or e.category_id = any(w.category_ids))
-    and (w.area is null or e.longitude between w.area[1] and w.area[3] and e.latitude between w.area[2] and w.area[4])
+    and (w.category_ids = '{}' or e.category_id = any(w.category_ids) or e.category_was = any(w.category_ids))
+    and (w.area is null or e.longitude between w.area[1] and w.area[3] and e.latitude between w.area[2] and w.area[4]
+      or e.longitude_was between w.area[1] and w.area[3] and e.latitude_was between w.area[2] and w.area[4])
   order by e.place
   on conflict (channel, target, message_id, kind) do nothing
   returning lane, state
@@ -66,6 +73,9 @@ func (s *Endpoints) Expand(ctx context.Context, queue string, events []webhook.E
 		longitudes           = make([]*float64, len(events))
 		latitudes            = make([]*float64, len(events))
 		bodies               = make([][]byte, len(events))
+		categoriesWere       = make([]int32, len(events))
+		longitudesWere       = make([]*float64, len(events))
+		latitudesWere        = make([]*float64, len(events))
 		fresh                int
 	)
 	for i, e := range events {
@@ -75,8 +85,13 @@ func (s *Endpoints) Expand(ctx context.Context, queue string, events []webhook.E
 		if e.Position != nil {
 			longitudes[i], latitudes[i] = &e.Position.Longitude, &e.Position.Latitude
 		}
+		categoriesWere[i] = e.PreviousCategoryID
+		if e.PreviousPosition != nil {
+			longitudesWere[i], latitudesWere[i] = &e.PreviousPosition.Longitude, &e.PreviousPosition.Latitude
+		}
 	}
-	err = s.pool.QueryRow(ctx, expandSQL, queue, ids, types, reports, versions, categories, longitudes, latitudes, bodies).Scan(&fresh, &lanes)
+	err = s.pool.QueryRow(ctx, expandSQL, queue, ids, types, reports, versions, categories, longitudes, latitudes, bodies,
+		categoriesWere, longitudesWere, latitudesWere).Scan(&fresh, &lanes)
 	if err != nil {
 		return 0, nil, fmt.Errorf("expand events: %w", err)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
-	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
@@ -75,13 +74,13 @@ func (s *Follows) List(ctx context.Context, reader notification.Reader) ([]notif
 		where s.name = $1 order by f.followed_at desc, f.report_id`, reader.Own())
 }
 
-// followers returns the streams of those who follow the reports whose status
-// the batch changes. For other batches it makes no query: votes are many, and followers
+// followers returns the streams of those who follow the reports whose status,
+// category or place the batch changes. For other batches it makes no query: votes are many, and followers
 // are not notified of them.
 func followers(ctx context.Context, pool *pgxpool.Pool, batch []Message) (map[uuid.UUID][]notification.Stream, error) {
 	var reports []uuid.UUID
 	for _, m := range batch {
-		if data := m.Value.Feed; data.Type == event.StatusUpdatedKey && !slices.Contains(reports, data.ReportID) {
+		if data := m.Value.Feed; data.ForFollowers() && !slices.Contains(reports, data.ReportID) {
 			reports = append(reports, data.ReportID)
 		}
 	}

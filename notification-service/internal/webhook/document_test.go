@@ -70,6 +70,8 @@ func samplesOf(t *testing.T) map[string]webhook.Event {
 		&event.StatusUpdate{Subject: subject, NewStatus: event.Resolved, Note: "Done.", CategoryID: 2},
 		&event.VoteReceived{Subject: subject, VoterID: "ben", VoteType: event.Upvote, NewScore: new(int64(7)), CategoryID: 2},
 		&event.ReportModerated{Subject: subject, CategoryID: 2, Action: event.Redacted},
+		&event.ReportCorrected{Subject: subject, CategoryID: 2, CategoryName: "Roads", PreviousCategoryID: 3, PlaceMoved: true,
+			PreviousLatitude: new(-6.8), PreviousLongitude: new(107.5), Note: "The other crossing."},
 		&event.ReportCommented{Subject: subject, CategoryID: 2},
 		&event.ReportOverdue{Subject: subject, CategoryID: 2, CategoryName: "Lights", DueAt: 1767222000, Level: 1},
 		&event.PhotoReady{Subject: subject, PhotoID: uuid.New(), CategoryID: 2},

@@ -29,7 +29,11 @@ type Event struct {
 	ReportVersion int64
 	CategoryID    int32     // 0 when the message does not say
 	Position      *Position // nil when the message does not say
-	Body          []byte    // a Payload: the bytes that are sent, and signed
+	// What a correction has replaced, or else nothing: who was sent the report there
+	// is sent the correction, too.
+	PreviousCategoryID int32
+	PreviousPosition   *Position
+	Body               []byte // a Payload: the bytes that are sent, and signed
 }
 
 // A Position is a place on earth, in degrees.
@@ -42,8 +46,8 @@ type Position struct {
 type Payload struct {
 	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp"` // when it happened
-	Data      any       `json:"data"`      // a ReportCreated, StatusUpdated, VoteReceived, ReportModerated, ReportCommented,
-	// ReportOverdue, PhotoReady or Test
+	Data      any       `json:"data"`      // a ReportCreated, StatusUpdated, VoteReceived, ReportModerated, ReportCorrected,
+	// ReportCommented, ReportOverdue, PhotoReady or Test
 }
 
 // Report is what the data of each event has of its report. None of it is
@@ -89,6 +93,17 @@ type ReportModerated struct {
 	Hidden bool             `json:"hidden"`
 }
 
+// ReportCorrected is the data of report.corrected: the report is in another category,
+// or at another place. It goes to the endpoints that get the report's events from now
+// on, and to those that got them until now.
+type ReportCorrected struct {
+	Report
+	CategoryName       string    `json:"category_name"`
+	PreviousCategoryID int32     `json:"previous_category_id,omitempty"` // if the category is another
+	PreviousPosition   *Position `json:"previous_position,omitempty"`    // if the place is another, and there was one
+	Note               string    `json:"note,omitempty"`                 // the official's reason
+}
+
 // ReportCommented is the data of report.commented: the comments on the report have
 // changed. Their text is at /reports/{report_id}/comments of the city's address.
 type ReportCommented struct{ Report }
@@ -122,6 +137,8 @@ func EventOf(id string, m event.Message) (Event, error) {
 		report.Position = &Position{Latitude: *about.Latitude, Longitude: *about.Longitude}
 	}
 	position := report.Position // decides who gets it
+	var previousCategory int32
+	var previousPosition *Position
 	var data any
 	switch m := m.(type) {
 	case *event.ReportCreated:
@@ -139,6 +156,16 @@ func EventOf(id string, m event.Message) (Event, error) {
 			report.Position = nil
 		}
 		data = ReportModerated{Report: report, Action: m.Action, Hidden: m.Hidden}
+	case *event.ReportCorrected:
+		report.CategoryID = m.CategoryID
+		previousCategory = m.PreviousCategoryID
+		if m.PreviousLatitude != nil && m.PreviousLongitude != nil {
+			previousPosition = &Position{Latitude: *m.PreviousLatitude, Longitude: *m.PreviousLongitude}
+		}
+		data = ReportCorrected{
+			Report: report, CategoryName: m.CategoryName, Note: m.Note,
+			PreviousCategoryID: previousCategory, PreviousPosition: previousPosition,
+		}
 	case *event.ReportCommented:
 		report.CategoryID = m.CategoryID
 		data = ReportCommented{Report: report}
@@ -158,6 +185,7 @@ func EventOf(id string, m event.Message) (Event, error) {
 	return Event{
 		MessageID: id, Type: string(m.Key()), ReportID: report.ReportID, ReportVersion: report.ReportVersion,
 		CategoryID: report.CategoryID, Position: position, Body: body,
+		PreviousCategoryID: previousCategory, PreviousPosition: previousPosition,
 	}, nil
 }
 

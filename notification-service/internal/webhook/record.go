@@ -117,6 +117,11 @@ func EventOfData(id string, d *notification.Data) (Event, error) {
 		})
 	case d.Type == event.ModeratedKey:
 		return EventOf(id, &event.ReportModerated{Subject: subject, Action: d.Action, Hidden: d.Hidden, CategoryID: d.CategoryID})
+	case d.Type == event.CorrectedKey:
+		return EventOf(id, &event.ReportCorrected{
+			Subject: subject, CategoryID: d.CategoryID, CategoryName: d.CategoryName, Note: d.Note,
+			PreviousCategoryID: d.CategoryWas, PlaceMoved: d.PlaceMoved,
+		})
 	case d.Type == event.CommentedKey:
 		return EventOf(id, &event.ReportCommented{Subject: subject, CategoryID: d.CategoryID})
 	case d.Type == event.PhotoReadyKey:

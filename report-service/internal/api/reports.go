@@ -30,6 +30,7 @@ type ReportStore interface {
 	Map(ctx context.Context, f report.Filter, grid report.Grid, maxPoints int) (report.Map, error)
 	Hidden(ctx context.Context) (string, error)
 	Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error)
+	Correct(ctx context.Context, id uuid.UUID, c report.Correction) (report.View, error)
 	Reply(ctx context.Context, id uuid.UUID, reply report.Reply, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
 	Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error)
 }
@@ -53,6 +54,7 @@ func (h reportHandlers) operations() operations {
 		"getReportHistory": {Handler: h.getHistory, Timeout: service.DefaultTimeout},
 		"getOutlook":       {Handler: h.getOutlook, Timeout: service.DefaultTimeout},
 		"previewReport":    {Handler: h.previewReport, Timeout: service.DefaultTimeout},
+		"correctReport":    {Handler: h.correctReport, Timeout: changeTimeout},
 		"changeStatus":     {Handler: h.changeStatus, Timeout: changeTimeout},
 		"replyToReport":    {Handler: h.replyToReport, Timeout: changeTimeout},
 		"vote":             {Handler: limited(h.voting, h.vote), Timeout: changeTimeout},
@@ -184,6 +186,38 @@ func (h reportHandlers) changeStatus(w http.ResponseWriter, r *http.Request) err
 	return service.Encode(w, http.StatusOK, reportOf(view))
 }
 
+// correctReport handles PATCH /reports/{id}.
+func (h reportHandlers) correctReport(w http.ResponseWriter, r *http.Request) error {
+	req, err := service.Decode[Correction](r)
+	if err != nil {
+		return err
+	}
+	versions, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
+	correction := report.Correction{Address: req.Address, Reason: req.Reason, By: caller(r).AsOfficial(), IfMatch: versions}
+	if req.CategoryID != 0 {
+		category, err := h.reports.Category(r.Context(), req.CategoryID)
+		if err != nil {
+			return err
+		}
+		correction.Category = &category
+	}
+	if req.Latitude != nil && req.Longitude != nil {
+		correction.Position = report.NewPosition(*req.Latitude, *req.Longitude)
+	}
+	if err := report.CheckPosition(correction.Position, h.city); err != nil {
+		return err
+	}
+	view, err := h.reports.Correct(r.Context(), pathID(r), correction)
+	if err != nil {
+		return fmt.Errorf("correct report: %w", err)
+	}
+	w.Header().Set("ETag", report.ETag(view.Version))
+	return service.Encode(w, http.StatusOK, reportOf(view))
+}
+
 // replyToReport handles POST /reports/{id}/replies.
 func (h reportHandlers) replyToReport(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[NewReply](r)
@@ -232,7 +266,7 @@ func (h reportHandlers) getHistory(w http.ResponseWriter, r *http.Request) error
 	for i, c := range changes {
 		history.History[i] = HistoryEntry{
 			FromStatus: Status(c.From), ToStatus: Status(c.To), Note: c.Note,
-			Version: c.Version, ChangedAt: c.At,
+			Version: c.Version, ChangedAt: c.At, Correction: correctionOf(c.Corrected),
 		}
 	}
 	return service.Encode(w, http.StatusOK, history)

@@ -21,6 +21,7 @@ const (
 const (
 	ActActionAddPhoto     ActAction = "add_photo"
 	ActActionAssign       ActAction = "assign"
+	ActActionCorrect      ActAction = "correct"
 	ActActionDismissAbuse ActAction = "dismiss_abuse"
 	ActActionDuplicate    ActAction = "duplicate"
 	ActActionHide         ActAction = "hide"
@@ -110,6 +111,7 @@ const (
 // Defines values for RoutingKey.
 const (
 	ReportCommented     RoutingKey = "report.commented"
+	ReportCorrected     RoutingKey = "report.corrected"
 	ReportCreated       RoutingKey = "report.created"
 	ReportModerated     RoutingKey = "report.moderated"
 	ReportOverdue       RoutingKey = "report.overdue"
@@ -188,7 +190,7 @@ type AbuseReason string
 
 // Act Something that an official did to a report.
 type Act struct {
-	// Action It was moved to another status, replied to without one, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
+	// Action It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
 	Action ActAction `json:"action"`
 
 	// Assignee To whom it was assigned; absent for nobody.
@@ -208,12 +210,18 @@ type Act struct {
 	// Status To which it was moved, or which it had at the reply.
 	Status Status `json:"status,omitempty,omitzero"`
 
-	// Text The note, or why it was done. That of a move is public, and so is a reply; that of a note is internal; the reason why it was hidden is for the reporter alone, or for the author of the comment.
+	// Text The note, or why it was done. That of a move or a correction is public, and so is a reply; that of a note is internal; the reason why it was hidden is for the reporter alone, or for the author of the comment.
 	Text string `json:"text,omitempty,omitzero"`
 }
 
-// ActAction It was moved to another status, replied to without one, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
+// ActAction It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
 type ActAction string
+
+// AddressReplaced The address before, and after; empty for none.
+type AddressReplaced struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
 
 // AssigneeCount The reports of an official.
 type AssigneeCount struct {
@@ -320,6 +328,12 @@ type CategoryList struct {
 	Categories []Category `json:"categories"`
 }
 
+// CategoryReplaced The ids of two categories.
+type CategoryReplaced struct {
+	From int32 `json:"from"`
+	To   int32 `json:"to"`
+}
+
 // Comment A comment on a report, as the caller may see it.
 type Comment struct {
 	Anonymous bool `json:"anonymous"`
@@ -352,6 +366,30 @@ type CommentPage struct {
 
 	// NextCursor Where the next page begins; absent on the last.
 	NextCursor string `json:"next_cursor,omitempty,omitzero"`
+}
+
+// Correction What is to be corrected, and why.
+type Correction struct {
+	// Address Examples: Jl. Asia Afrika 8
+	Address *string `json:"address,omitempty"`
+
+	// CategoryID Examples: 2
+	CategoryID int32 `json:"category_id,omitempty,omitzero"`
+
+	// Latitude WGS 84 degrees, rounded to five digits, a metre; only together with `longitude`.
+	//
+	// Examples: -6.9147
+	Latitude *float64 `json:"latitude,omitempty"`
+
+	// Longitude WGS 84 degrees, rounded to five digits, a metre; only together with `latitude`.
+	//
+	// Examples: 107.6098
+	Longitude *float64 `json:"longitude,omitempty"`
+
+	// Reason Why; shown to everyone.
+	//
+	// Examples: The lamp is at the other crossing.
+	Reason string `json:"reason"`
 }
 
 // Department A part of the city that works on reports.
@@ -497,9 +535,24 @@ type History struct {
 	History []HistoryEntry `json:"history"`
 }
 
-// HistoryEntry One status change, or an official's reply: then `from_status` is `to_status`, and `note` the reply.
+// HistoryCorrection What an official corrected; what stayed is absent.
+type HistoryCorrection struct {
+	// Address The address before, and after; empty for none.
+	Address *AddressReplaced `json:"address,omitempty"`
+
+	// Category The ids of two categories.
+	Category *CategoryReplaced `json:"category,omitempty"`
+
+	// Position Where the report was, unless it had no place, and where it is.
+	Position *PositionReplaced `json:"position,omitempty"`
+}
+
+// HistoryEntry One status change, an official's reply, or a correction of the category or the place. A reply and a correction have `from_status` the same as `to_status`; a correction has `correction`, and a reply has its text as the `note`.
 type HistoryEntry struct {
 	ChangedAt time.Time `json:"changed_at"`
+
+	// Correction Only in a correction.
+	Correction *HistoryCorrection `json:"correction,omitempty"`
 
 	// FromStatus Absent in the first entry.
 	FromStatus Status `json:"from_status,omitempty,omitzero"`
@@ -808,6 +861,21 @@ type PhotoRect struct {
 
 // PhotoState `checking` while it is looked at, `held` until an official shows it, `ready` for everybody, or `refused`.
 type PhotoState string
+
+// Place WGS 84 degrees.
+type Place struct {
+	Latitude  float64 `json:"latitude"`
+	Longitude float64 `json:"longitude"`
+}
+
+// PositionReplaced Where the report was, unless it had no place, and where it is.
+type PositionReplaced struct {
+	// From WGS 84 degrees.
+	From *Place `json:"from,omitempty"`
+
+	// To WGS 84 degrees.
+	To *Place `json:"to,omitempty"`
+}
 
 // PrivacyLevel Whether the reporter's name is shown beside the report.
 type PrivacyLevel string

@@ -40,6 +40,31 @@ func voteTypeOf(v report.Vote) VoteType {
 	return ""
 }
 
+// correctionOf returns nil for an entry that is no correction.
+func correctionOf(c *report.Corrected) *HistoryCorrection {
+	if c == nil {
+		return nil
+	}
+	var out HistoryCorrection
+	if c.Category != nil {
+		out.Category = &CategoryReplaced{From: c.Category.From, To: c.Category.To}
+	}
+	if c.Position != nil {
+		out.Position = &PositionReplaced{To: positionOf(c.Position.To), From: positionOf(c.Position.From)}
+	}
+	if c.Address != nil {
+		out.Address = &AddressReplaced{From: c.Address.From, To: c.Address.To}
+	}
+	return &out
+}
+
+func positionOf(p *report.Position) *Place {
+	if p == nil {
+		return nil
+	}
+	return &Place{Latitude: p.Latitude, Longitude: p.Longitude}
+}
+
 func pageOf(p report.Page) ReportPage {
 	out := ReportPage{Reports: make([]Report, len(p.Reports))}
 	for i, v := range p.Reports {

@@ -209,6 +209,22 @@ func (c Calendar) Resume(d Deadline, now time.Time) Deadline {
 	return c.run(d, now)
 }
 
+// Retarget returns d with another target, and no level announced. Its clock goes on
+// as it ran; one that d had none for begins at the filing.
+func (c Calendar) Retarget(d Deadline, target time.Duration, filed time.Time) Deadline {
+	switch {
+	case target == d.Target:
+		return d
+	case target == 0:
+		return Deadline{Waiting: d.Waiting}
+	case d.Target == 0 && !d.Waiting:
+		return c.Begin(target, filed)
+	}
+	d.Target, d.Level = target, 0
+	d.DueAt, d.NextAt = c.reaches(d, 1), c.reaches(d, 1)
+	return d
+}
+
 // run starts the clock of d, which keeps its used time and its level.
 func (c Calendar) run(d Deadline, now time.Time) Deadline {
 	d.Since = new(now.UTC().Truncate(time.Microsecond)) // the precision of the database

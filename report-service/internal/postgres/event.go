@@ -71,6 +71,22 @@ func statusUpdate(f *report.Filing, c report.Change, previous statusMessage) *ev
 	}
 }
 
+// reportCorrected announces the entry of a correction of f.
+func reportCorrected(f *report.Filing, c report.Change) *event.ReportCorrected {
+	m := &event.ReportCorrected{
+		Subject:    subject(f, c.Version, c.At),
+		CategoryID: f.Category.ID, CategoryName: f.Category.Name, Note: c.Note,
+		PlaceMoved: c.Corrected.Position != nil || c.Corrected.Address != nil,
+	}
+	if category := c.Corrected.Category; category != nil {
+		m.PreviousCategoryID = category.From
+	}
+	if position := c.Corrected.Position; position != nil && position.From != nil {
+		m.PreviousLatitude, m.PreviousLongitude = &position.From.Latitude, &position.From.Longitude
+	}
+	return m
+}
+
 func voteReceived(f *report.Filing, b report.Ballot) *event.VoteReceived {
 	direction := event.Upvote
 	if b.Vote == report.Downvote {

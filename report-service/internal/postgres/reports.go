@@ -84,15 +84,14 @@ func scanView(row pgx.Row) (report.View, error) {
 	return v, err
 }
 
-// History returns the status changes of a report that reader may see, oldest
-// first.
+// History returns the changes of a report that reader may see, oldest first.
 func (s *Reports) History(ctx context.Context, id uuid.UUID, reader report.User) ([]report.Change, error) {
 	changes, err := collect(ctx, s.db.pool, "select history", func(row pgx.CollectableRow) (c report.Change, err error) {
-		err = row.Scan(&c.From, &c.To, &c.Note, &c.Version, &c.At)
+		err = row.Scan(&c.From, &c.To, &c.Note, &c.Version, &c.At, &c.Corrected)
 		c.At = c.At.UTC()
 		return c, err
 	}, `
-		select coalesce(from_status, ''), to_status, note, report_version, changed_at
+		select coalesce(from_status, ''), to_status, note, report_version, changed_at, correction
 		from status_history h where report_id = $1 and exists (
 			select from reports r left join reporters p on p.report_id = r.id
 			where r.id = $1 and (r.hidden_reason is null or $3 or p.reporter_id = $2))

@@ -45,7 +45,8 @@ type Category struct {
 
 // A Position is a place on the globe in WGS 84 degrees.
 type Position struct {
-	Latitude, Longitude float64
+	Latitude  float64 `json:"latitude"`
+	Longitude float64 `json:"longitude"`
 }
 
 // A User is the author of a request; the zero value is somebody who is not

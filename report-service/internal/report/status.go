@@ -49,17 +49,19 @@ func (s Status) Closed() bool { return s == Resolved || s == Rejected }
 
 // A Change is one entry of a report's history.
 type Change struct {
-	From    Status // empty for the filing
-	To      Status
-	Note    string
-	By      string // the official; empty for the filing
-	Version int64  // of the report, after the change
-	At      time.Time
+	From Status // empty for the filing
+	To   Status
+	Note string
+	By   string // the official; empty for the filing
+	// Corrected is what a correction changed, and nil for all other entries.
+	Corrected *Corrected
+	Version   int64 // of the report, after the change
+	At        time.Time
 }
 
 // IsReply reports whether c is an official's reply, which leaves the status as
-// it was.
-func (c Change) IsReply() bool { return c.From == c.To }
+// it was, as a correction does.
+func (c Change) IsReply() bool { return c.From == c.To && c.Corrected == nil }
 
 // A Move is an official's request to change a report's status.
 type Move struct {

@@ -82,10 +82,11 @@ type ActKind string
 
 // The kinds of acts.
 const (
-	Moved    ActKind = "move"   // to another status, for all to see
-	Replied  ActKind = "reply"  // for all to see, without another status
-	Assigned ActKind = "assign" // to an official or a department
-	Noted    ActKind = "note"   // internally
+	Moved    ActKind = "move"    // to another status, for all to see
+	Replied  ActKind = "reply"   // for all to see, without another status
+	Recast   ActKind = "correct" // into another category or to another place, for all to see
+	Assigned ActKind = "assign"  // to an official or a department
+	Noted    ActKind = "note"    // internally
 
 	MarkedDuplicate   ActKind = "duplicate"
 	UnmarkedDuplicate ActKind = "no_duplicate"

@@ -89,12 +89,13 @@ test('every event has words', () => {
     'report.status.updated': true,
     'report.vote.received': true,
     'report.moderated': true,
+    'report.corrected': true,
     'report.commented': true,
     'report.overdue': true,
     'report.photo.ready': true,
     'report.photo.refused': true,
   });
-  expect(types).toHaveLength(8);
+  expect(types).toHaveLength(9);
 });
 
 test('no word is left that nothing says', () => {

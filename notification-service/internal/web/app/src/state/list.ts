@@ -121,7 +121,7 @@ export function createList(of: 'all' | 'mine', size?: 'brief') {
 
   /** Whether a report that there was may now be on the list, or no longer. */
   const addsOrRemoves = ({ type }: FeedEvent) =>
-    type === 'report.moderated' || (type === 'report.status.updated' && filters.status.length > 0);
+    type === 'report.moderated' || type === 'report.corrected' || (type === 'report.status.updated' && filters.status.length > 0);
 
   const onEvents = (events: FeedEvent[]) => {
     const reading = isReading();

@@ -44,7 +44,12 @@ export function createReport(id: string) {
 
   const onEvents = (events: FeedEvent[]) => {
     if (report.value) report.value = applyEvents(report.value, events);
-    if (events.some((event) => event.report_id === id && ['report.status.updated', 'report.moderated'].includes(event.type))) refresh();
+    if (
+      events.some(
+        (event) => event.report_id === id && ['report.status.updated', 'report.moderated', 'report.corrected'].includes(event.type),
+      )
+    )
+      refresh();
   };
 
   /** Votes, or withdraws the same vote. */

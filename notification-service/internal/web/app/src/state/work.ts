@@ -1,13 +1,25 @@
 /** What officials know of one report, and what they do to it. */
 import { batch, signal } from '@preact/signals';
 
-import { must, reportService, type Assignment, type FeedEvent, type Status, type Task, type Work } from '../api/client';
+import {
+  Failure,
+  must,
+  reportService,
+  type Assignment,
+  type Correction,
+  type FeedEvent,
+  type Status,
+  type Task,
+  type Work,
+} from '../api/client';
 import { debounce } from '../live/batch';
 import { watchFeed } from './feed';
 import { replyToReport, moveReport } from './report';
 
 /** What officials did is fetched within this time after a change of status. */
 const REFRESH_MS = 200;
+/** Votes of others may come this often before somebody who corrects a report is told. */
+const MAX_TRIES = 5;
 
 /** Calls onTask with the report after each change. */
 export function createWork(id: string, onTask: (task: Task) => void) {
@@ -40,7 +52,9 @@ export function createWork(id: string, onTask: (task: Task) => void) {
   const onEvents = (events: FeedEvent[]) => {
     if (
       events.some(
-        (event) => event.report_id === id && ['report.status.updated', 'report.moderated', 'report.commented'].includes(event.type),
+        (event) =>
+          event.report_id === id &&
+          ['report.status.updated', 'report.moderated', 'report.corrected', 'report.commented'].includes(event.type),
       )
     )
       refresh();
@@ -109,6 +123,28 @@ export type OpenWork = ReturnType<typeof createWork>;
 export function assignReport(id: string, assignment: Assignment): Promise<Work> {
   return must(reportService.PUT('/reports/{id}/assignment', { params: { path: { id } }, body: assignment }));
 }
+
+/**
+ * Corrects a report's category or place, unless another official was faster. Votes change
+ * the version as well; after them it is tried again. Returns the report as it is then.
+ */
+export async function correctReport(seen: Task, body: Correction): Promise<Task> {
+  const path = { id: seen.id };
+  const now = async () => (await must(reportService.GET('/reports/{id}/work', { params: { path } }))).report;
+  for (let version = seen.version, tries = 1; ; tries++) {
+    try {
+      await must(reportService.PATCH('/reports/{id}', { params: { path, header: { 'If-Match': `"${version}"` } }, body }));
+      return await now();
+    } catch (failure) {
+      if (!(failure instanceof Failure) || failure.kind !== 'stale-version' || tries === MAX_TRIES) throw failure;
+      const fresh = await now();
+      if (placeOf(fresh) !== placeOf(seen)) throw failure;
+      version = fresh.version;
+    }
+  }
+}
+
+const placeOf = ({ category_id, latitude, longitude, address }: Task) => JSON.stringify([category_id, latitude, longitude, address]);
 
 /** The assignment that a task has. */
 export function assignmentOf({ assignee, department_id, routed }: Task): Assignment {

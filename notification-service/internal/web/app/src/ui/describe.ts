@@ -15,6 +15,11 @@ export function describe(event: Notification | FeedEvent): string {
     case 'report.moderated':
       if (event.action === 'hidden' && event.note) return t('event.hidden-for', { reason: event.note });
       return t(`event.moderated.${event.action ?? 'hidden'}`);
+    case 'report.corrected': {
+      if (!event.previous_category_id) return t('event.corrected.place');
+      const words = { category: categoryName(event.category_name ?? '') };
+      return t(event.place_moved ? 'event.corrected.both' : 'event.corrected.category', words);
+    }
     case 'report.commented':
       return t('event.commented');
     case 'report.overdue':

@@ -8,6 +8,7 @@ import { Time } from '../../ui/time';
 const READERS: Partial<Record<Act['action'], Word>> = {
   move: 'work.for-all',
   reply: 'work.for-all',
+  correct: 'work.for-all',
   hide: 'work.for-reporter',
   hide_comment: 'work.for-author',
 };
@@ -20,7 +21,7 @@ export function Acts({ acts }: { acts: Act[] }) {
       <h3 id="acts">{t('work.acts')}</h3>
       <ol class="acts">
         {acts.toReversed().map((act) => (
-          <li key={act.at + act.action} class={act.text && !['move', 'reply'].includes(act.action) ? 'internal' : undefined}>
+          <li key={act.at + act.action} class={act.text && !['move', 'reply', 'correct'].includes(act.action) ? 'internal' : undefined}>
             {act.action !== 'overdue' && <strong>{act.by.id === session.value?.sub ? t('audit.you') : act.by.name}</strong>}{' '}
             <What act={act} />
             <small class="quiet">
@@ -46,6 +47,8 @@ function What({ act }: { act: Act }) {
       return <>{t('work.did.assign', { to: [act.assignee?.name, act.department_name].filter(Boolean).join(' · ') || t('work.nobody') })}</>;
     case 'reply':
       return <>{t('work.did.reply')}</>;
+    case 'correct':
+      return <>{t('work.did.correct')}</>;
     case 'note':
       return <>{t('work.did.note')}</>;
     case 'duplicate':

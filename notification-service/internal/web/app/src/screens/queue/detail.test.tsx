@@ -14,7 +14,12 @@ test('what is begun on a report outlives its leaving the list', async () => {
   document.body.append(root);
   const task = { ...report(), routed: false, abuse_reports: 0 } as unknown as Task;
   const show = (listed: Task | undefined) =>
-    act(() => render(<Detail id="r1" task={listed} onTask={vi.fn()} onMoved={vi.fn()} onAssign={vi.fn()} onClose={vi.fn()} />, root));
+    act(() =>
+      render(
+        <Detail id="r1" task={listed} onTask={vi.fn()} onMoved={vi.fn()} onAssign={vi.fn()} onCorrect={vi.fn()} onClose={vi.fn()} />,
+        root,
+      ),
+    );
   await show(task);
   const redact = [...root.querySelectorAll('button')].find(({ textContent }) => textContent === 'Redact words');
   await act(() => redact?.click());

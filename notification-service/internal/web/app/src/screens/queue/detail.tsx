@@ -37,6 +37,7 @@ interface Props {
   onTask(task: Task): void;
   onMoved(moved: Moved): void;
   onAssign(task: Task): void;
+  onCorrect(task: Task): void;
   onClose(): void;
   onNext?: () => void;
   onPrevious?: () => void;
@@ -46,7 +47,7 @@ interface Props {
  * A report with all that officials know of it, and what they can do. What the
  * list knows is shown at once. Another report is another Detail, by its key.
  */
-export function Detail({ id, task: listed, onTask, onMoved, onAssign, onClose, onNext, onPrevious }: Props) {
+export function Detail({ id, task: listed, onTask, onMoved, onAssign, onCorrect, onClose, onNext, onPrevious }: Props) {
   const open = useMemo(() => createWork(id, onTask), [id]);
   useEffect(() => {
     const timer = setTimeout(() => void open.load(), REST_MS);
@@ -87,7 +88,7 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onClose, o
       {!task && <h2 tabIndex={-1}>{t(open.error.value ? 'report' : 'loading')}</h2>}
       {task && (
         <>
-          <Head task={task} open={open} />
+          <Head task={task} open={open} onCorrect={() => onCorrect(task)} />
           {task.abuse_reports > 0 && (
             <p class="note">
               {tn('abuse.times', task.abuse_reports)} <a href={href('queue/abuse')}>{t('abuse.title')}</a>
@@ -137,7 +138,7 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onClose, o
 }
 
 /** What the reporter has said and shown, and where it is: what one decides by. */
-function Head({ task, open }: { task: Task; open: OpenWork }) {
+function Head({ task, open, onCorrect }: { task: Task; open: OpenWork; onCorrect(): void }) {
   const words = open.words.value;
   const points = located(task);
   return (
@@ -167,6 +168,13 @@ function Head({ task, open }: { task: Task; open: OpenWork }) {
           <Map label={t('map.of-report')} points={points} onReady={(plot) => plot.lookAt(points)} />
           <Directions points={points} />
         </div>
+      )}
+      {!task.hidden_reason && (
+        <p>
+          <button type="button" class="link" aria-haspopup="dialog" onClick={onCorrect}>
+            {t('correct')}
+          </button>
+        </p>
       )}
     </header>
   );

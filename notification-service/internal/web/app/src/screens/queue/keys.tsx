@@ -11,6 +11,7 @@ const KEYS: [keys: string[], does: Word][] = [
   [['Ctrl a'], 'work.key.all'],
   [['m'], 'work.key.move'],
   [['a'], 'work.key.assign'],
+  [['e'], 'work.key.correct'],
   [['n'], 'work.key.note'],
   [['1', '…', '9'], 'work.key.template'],
   [['u'], 'work.key.undo'],

@@ -11,6 +11,7 @@ import { href, route, setQuery } from '../../ui/router';
 import { useShortcuts } from '../../ui/shortcuts';
 import { AssignDialog } from './assign';
 import { ActBar } from './act-bar';
+import { CorrectDialog } from './correct';
 import { Detail } from './detail';
 import { ExportButton } from './export';
 import { FilterBar, filtersOf, isNarrowed, NO_FILTERS } from './filters';
@@ -25,7 +26,7 @@ import { useRow } from './use-row';
 /** Kept between visits of the screen, which then shows it at once. */
 const queue = createQueue();
 
-type Dialog = { name: 'move' | 'assign'; tasks: Task[] } | { name: 'keys' };
+type Dialog = { name: 'move' | 'assign'; tasks: Task[] } | { name: 'correct'; task: Task } | { name: 'keys' };
 
 /** The queue as a table, with the current report beside it. */
 export function Workbench() {
@@ -50,6 +51,7 @@ export function Workbench() {
   const chosen = tasks.filter(({ id }) => selected.has(id));
   // These act on the selected rows, or on the row at hand if none is selected.
   const assign = (those: Task[]) => those.length > 0 && openDialog({ name: 'assign', tasks: those });
+  const correct = (task: Task | undefined) => task && !task.hidden_reason && openDialog({ name: 'correct', task });
   const move = () => (chosen.length > 0 ? openDialog({ name: 'move', tasks: chosen }) : open(current ?? atHand?.id, 'status'));
 
   /** Fills the form of the report at hand in. */
@@ -91,6 +93,7 @@ export function Workbench() {
       o: () => open(current ?? atHand?.id),
       m: move,
       a: () => assign(chosen.length > 0 ? chosen : atHand ? [atHand] : []),
+      e: () => correct(row ?? atHand),
       n: () => open(current ?? atHand?.id, 'note'),
       u: () => undo.current?.(),
       '/': () => document.querySelector<HTMLElement>('.workbench [type=search]')?.focus(),
@@ -173,6 +176,7 @@ export function Workbench() {
                 advance();
               }}
               onAssign={(task) => assign([task])}
+              onCorrect={correct}
               onClose={close}
               {...(after < tasks.length && { onNext: () => goTo(after) })}
               {...(before >= 0 && { onPrevious: () => goTo(before) })}
@@ -196,6 +200,7 @@ export function Workbench() {
         <MoveDialog tasks={dialog.tasks} onMoved={(results, to) => movedMany(dialog.tasks, results, to)} onClose={endDialog} />
       )}
       {dialog?.name === 'assign' && <AssignDialog tasks={dialog.tasks} onTask={queue.put} onClose={endDialog} />}
+      {dialog?.name === 'correct' && <CorrectDialog task={dialog.task} onTask={queue.put} onClose={endDialog} />}
       {dialog?.name === 'keys' && <KeysDialog onClose={endDialog} />}
     </>
   );

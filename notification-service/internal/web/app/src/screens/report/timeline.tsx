@@ -1,6 +1,8 @@
 import type { HistoryEntry } from '../../api/client';
 import { t } from '../../lang/i18n';
+import { categories } from '../../state/categories';
 import { Badge } from '../../ui/badge';
+import { categoryName } from '../../ui/category';
 import { Time } from '../../ui/time';
 
 /** The report's changes of status and the city's replies, oldest first. */
@@ -12,6 +14,7 @@ export function Timeline({ history }: { history: HistoryEntry[] }) {
         {history.map((entry) => (
           <li key={entry.version} data-status={entry.to_status}>
             <What entry={entry} />
+            {entry.correction && <Corrected correction={entry.correction} />}
             <small>
               <Time at={entry.changed_at} dated />
             </small>
@@ -23,8 +26,23 @@ export function Timeline({ history }: { history: HistoryEntry[] }) {
   );
 }
 
-function What({ entry: { from_status, to_status } }: { entry: HistoryEntry }) {
+function What({ entry: { from_status, to_status, correction } }: { entry: HistoryEntry }) {
   if (!from_status) return <span class="badge">{t('timeline.filed')}</span>;
+  if (correction) return <span class="badge">{t('timeline.corrected')}</span>;
   if (from_status === to_status) return <span class="badge">{t('timeline.reply')}</span>;
   return <Badge status={to_status} />;
+}
+
+/** What was, and what is. A place is named by its address, or only said to be another. */
+function Corrected({ correction: { category, position, address } }: { correction: NonNullable<HistoryEntry['correction']> }) {
+  const nameOf = (id: number) => categoryName(categories.value.find((each) => each.id === id)?.name ?? `${id}`);
+  return (
+    <>
+      {category && <p>{t('timeline.corrected.category', { from: nameOf(category.from), to: nameOf(category.to) })}</p>}
+      {address?.from && address.to && <p>{t('timeline.corrected.address', { from: address.from, to: address.to })}</p>}
+      {address && !address.from && <p>{t('timeline.corrected.address-given', { to: address.to })}</p>}
+      {address && !address.to && <p>{t('timeline.corrected.address-gone', { from: address.from })}</p>}
+      {position && <p>{t(position.from ? 'timeline.corrected.place' : 'timeline.corrected.place-given')}</p>}
+    </>
+  );
 }

@@ -8,6 +8,7 @@ export const EVENT_TYPES: readonly EventType[] = [
   'report.status.updated',
   'report.vote.received',
   'report.moderated',
+  'report.corrected',
   'report.commented',
   'report.overdue',
   'report.photo.ready',

@@ -1,0 +1,3 @@
+-- Earlier versions would show a correction as a reply.
+delete from status_history where correction is not null;
+alter table status_history drop column correction;

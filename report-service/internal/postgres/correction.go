@@ -1,0 +1,89 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// Correct puts a report into another category or to another place, and returns it as
+// the official sees it afterwards. A report that is there already stays as it is,
+// without an event. The department of a new category gets the report, and its target
+// counts from when the clock of the report began.
+func (s *Reports) Correct(ctx context.Context, id uuid.UUID, c report.Correction) (report.View, error) {
+	categories, err := s.db.categoriesByID(ctx, categoryLife)
+	if err != nil {
+		return report.View{}, err
+	}
+	var view report.View
+	err = s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+		if err := l.check(true); err != nil {
+			return err
+		}
+		if err := tx.QueryRow(ctx, `select address, created_at from reports where id = $1`, id).Scan(&l.Address, &l.CreatedAt); err != nil {
+			return fmt.Errorf("select report: %w", err)
+		}
+		entry, ok, err := l.Correct(c, time.Now())
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			w.doneBefore = true
+		default:
+			if l.Category.Name == "" { // it stays in its category
+				l.Category = categories[l.Category.ID]
+			}
+			if err := w.enqueue(reportCorrected(&l.Filing, entry), l.Reporter.ID, service.TraceFrom(ctx)); err != nil {
+				return err
+			}
+			w.history = append(w.history, historyRow{id, entry})
+			w.update(l)
+			if err := s.queueCorrection(ctx, tx, l, entry, w); err != nil {
+				return err
+			}
+			queueOfficials(&w.others, c.By)
+		}
+		w.others.Queue(viewSQL+` where r.id = $2`, c.By.ID, id).QueryRow(func(row pgx.Row) (err error) {
+			view, err = scanView(row)
+			return err
+		})
+		return nil
+	})
+	return view, err
+}
+
+// queueCorrection queues what the entry changes in the row of its report.
+func (s *Reports) queueCorrection(ctx context.Context, tx pgx.Tx, l *lockedReport, entry report.Change, w *writeBatch) error {
+	var latitude, longitude *float64
+	if l.Position != nil {
+		latitude, longitude = &l.Position.Latitude, &l.Position.Longitude
+	}
+	w.others.Queue(`update reports set latitude = $2, longitude = $3, address = $4 where id = $1`, l.ID, latitude, longitude, l.Address)
+	if entry.Corrected.Category == nil {
+		return nil
+	}
+	w.others.Queue(`update reports set category_id = $2, department_id = null where id = $1`, l.ID, l.Category.ID)
+	if l.Status.Closed() {
+		return nil // its clock has stopped; a new one begins when it is reopened
+	}
+	days, err := readCalendar(ctx, tx)
+	if err != nil {
+		return err
+	}
+	var d calendar.Deadline
+	err = tx.QueryRow(ctx, `
+		select clock_since, clock_used, target, overdue_level, due_at, overdue_next_at, waiting from reports where id = $1`, l.ID).
+		Scan(&d.Since, &d.Used, &d.Target, &d.Level, &d.DueAt, &d.NextAt, &d.Waiting)
+	if err != nil {
+		return fmt.Errorf("select deadline: %w", err)
+	}
+	queueDeadline(&w.others, l.ID, days.Retarget(d, l.Category.Target, l.CreatedAt))
+	return nil
+}

@@ -137,8 +137,12 @@ func describe(t reflect.Type, into map[string]field) {
 	}
 }
 
-// kindOf names what a value of type t is written as.
+// kindOf names what a value of type t is written as. A type with a method Must says it
+// by itself.
 func kindOf(t reflect.Type) string {
+	if own, ok := reflect.Zero(t).Interface().(interface{ Must() string }); ok && t.Kind() != reflect.Pointer {
+		return own.Must()
+	}
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
 		return "a duration with its unit"

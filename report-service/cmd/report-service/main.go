@@ -82,6 +82,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	background.Go(func() error {
 		_ = core.restores.Await(writing) // it fails only once there is nothing left to write
 		_ = core.writes.Probe(writing)   // advances sequences that a restore left behind; the health check repeats it
+		core.nameCategories(writing, cfg.Languages, log)
 		return core.db.Run(writing)
 	})
 	figures := func(ctx context.Context) history.Figures { return api.OutboxFigures(ctx, core.outbox, core.relay) }
@@ -113,6 +114,7 @@ type core struct {
 	outbox     *outbox.Store
 	db         *postgres.DB
 	upkeep     *postgres.Upkeep
+	categories *postgres.Categories
 	deadlines  *postgres.Deadlines
 	duplicates *postgres.Duplicates
 	restores   *restore.Watch
@@ -128,6 +130,7 @@ func newCore(pool *pgxpool.Pool, cfg config.Config, log zerolog.Logger, metrics 
 	c.outbox = outbox.NewStore(pool, c.relay.Wake)
 	metrics.MustRegister(outbox.NewCollector(c.outbox))
 	c.db = postgres.NewDB(pool, cfg.Keys, c.relay.Wake)
+	c.categories = postgres.NewCategories(c.db)
 	c.upkeep, c.deadlines, c.duplicates = postgres.NewUpkeep(c.db), postgres.NewDeadlines(c.db), postgres.NewDuplicates(c.db)
 	tables, err := migrations.Tables(migrations.Report)
 	if err != nil {
@@ -143,6 +146,24 @@ func newCore(pool *pgxpool.Pool, cfg config.Config, log zerolog.Logger, metrics 
 		return nil, fmt.Errorf("set up schedules: %w", err)
 	}
 	return c, nil
+}
+
+// nameCategories makes the city's first language that of messages, and logs which of
+// its languages an operator still has to write texts in.
+func (c *core) nameCategories(ctx context.Context, languages []string, log zerolog.Logger) {
+	if err := c.categories.UseLanguage(ctx, languages[0]); err != nil {
+		log.Warn().Err(err).Msg("naming categories failed, messages carry the names of before until the next start")
+		return
+	}
+	list, err := c.categories.List(ctx)
+	if err != nil {
+		log.Warn().Err(err).Msg("reading categories failed, it is not known whether texts are missing")
+		return
+	}
+	for language, n := range list.Missing(languages) {
+		log.Warn().Str("variable", "CITY_LANGUAGES").Str("language", language).Int("categories", n).
+			Msg("categories have no text in a language of the city, residents read that in its first language: an operator adds it in the console")
+	}
 }
 
 // storageEvery is how often the console's reading asks the storage of photos, which
@@ -193,7 +214,8 @@ func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger
 		Schedules: c.schedules.List, Storage: stored, PhotoQueue: photos,
 	})...)
 	e.handler, err = api.New(api.Config{
-		Reports: postgres.NewReports(c.db), Comments: comments, Photos: postgres.NewPhotos(c.db), Files: files,
+		Reports: postgres.NewReports(c.db), Categories: c.categories, CityName: string(cfg.CityName), Languages: cfg.Languages,
+		Comments: comments, Photos: postgres.NewPhotos(c.db), Files: files,
 		Moderation: postgres.NewModeration(c.db), Workbench: postgres.NewWorkbench(c.db), Duplicates: c.duplicates, Deadlines: c.deadlines,
 		Outbox: c.outbox, Relay: c.relay, Erasures: c.eraser, Schedules: c.schedules, ScheduleAudit: c.upkeep.ScheduleAudit,
 		History: func(ctx context.Context, span time.Duration) (history.History, error) {

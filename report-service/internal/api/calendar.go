@@ -26,9 +26,9 @@ type DeadlineStore interface {
 }
 
 type deadlineHandlers struct {
-	deadlines DeadlineStore
-	reports   ReportStore       // for the categories
-	workbench workbenchHandlers // answers with the details that officials see
+	deadlines  DeadlineStore
+	categories CategoryStore
+	workbench  workbenchHandlers // answers with the details that officials see
 }
 
 func (h deadlineHandlers) operations() operations {
@@ -49,7 +49,7 @@ func (h deadlineHandlers) getCalendar(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
-	categories, err := h.reports.Categories(r.Context())
+	list, err := h.categories.List(r.Context())
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (h deadlineHandlers) getCalendar(w http.ResponseWriter, r *http.Request) er
 	for i, h := range days.Holidays {
 		out.Holidays[i] = h.String()
 	}
-	for _, c := range categories {
+	for _, c := range list.Categories {
 		if c.Target > 0 {
 			out.Targets = append(out.Targets, Target{CategoryID: c.ID, Hours: int32(c.Target / time.Hour)})
 		}

@@ -2,10 +2,10 @@ package api
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -16,10 +16,10 @@ import (
 
 // preview is the part of a report that its page has in the head, for search
 // engines and for programs that show a link with a title: they run no scripts.
-var preview = template.Must(template.New("preview").Parse(`<title>{{.Title}} · CityConnect</title>
+var preview = template.Must(template.New("preview").Parse(`<title>{{.Title}} · {{.City}}</title>
 <meta name="description" content="{{.Description}}">
 <meta property="og:type" content="article">
-<meta property="og:site_name" content="CityConnect">
+<meta property="og:site_name" content="{{.City}}">
 <meta property="og:locale" content="{{.Locale}}">
 <meta property="og:title" content="{{.Title}}">
 <meta property="og:description" content="{{.Description}}">
@@ -44,20 +44,25 @@ func (h reportHandlers) previewReport(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
+	category, err := h.categories.store.Category(r.Context(), view.Category.ID)
+	if err != nil {
+		return err
+	}
 	language := r.URL.Query().Get("lang")
 	if language == "" {
-		language = service.PreferredLanguage(r.Header.Get("Accept-Language"), "en", "id")
+		language = service.PreferredLanguage(r.Header.Get("Accept-Language"), previewLanguages(h.categories.languages)...)
 	}
 	words := previewWords[language]
+	name := category.Text(language, h.categories.languages[0]).Name
 	var body bytes.Buffer
 	photo := ""
 	if len(view.Photos) > 0 {
 		photo = fmt.Sprintf("/photos/%s/%d.jpg", view.Photos[0], previewSize)
 	}
 	err = preview.Execute(&body, struct {
-		Title, Description, Locale, Origin, Photo string
-		ID                                        uuid.UUID
-	}{view.Title, words.describe(view), words.locale, origin(r), photo, view.ID})
+		Title, Description, City, Locale, Origin, Photo string
+		ID                                              uuid.UUID
+	}{view.Title, words.describe(view, name), h.cityName, words.locale, origin(r), photo, view.ID})
 	if err != nil {
 		return fmt.Errorf("write preview: %w", err)
 	}
@@ -83,9 +88,6 @@ func origin(r *http.Request) string {
 type wordsOfPreview struct {
 	locale   string
 	statuses map[report.Status]string
-	// categories has the names in this language of the categories that the service starts
-	// with; others are called as they are.
-	categories map[string]string
 }
 
 // previewWords are the words by language. The page has the same.
@@ -101,26 +103,19 @@ var previewWords = map[string]wordsOfPreview{
 		statuses: map[report.Status]string{
 			report.Pending: "Diterima", report.InProgress: "Dikerjakan", report.Resolved: "Selesai", report.Rejected: "Ditolak",
 		},
-		categories: map[string]string{
-			"Roads and potholes":        "Jalan dan lubang",
-			"Street lights and signals": "Lampu jalan dan lampu lalu lintas",
-			"Waste and illegal dumping": "Sampah dan pembuangan liar",
-			"Graffiti":                  "Grafiti",
-			"Parks and trees":           "Taman dan pohon",
-			"Water and drainage":        "Air dan saluran",
-			"Sidewalks":                 "Trotoar",
-			"Traffic and parking":       "Lalu lintas dan parkir",
-			"Animals":                   "Hewan",
-			"Public safety and noise":   "Keamanan umum dan kebisingan",
-			"Other":                     "Lainnya",
-		},
 	},
 }
 
-// describe returns in one line the status of the report, what it is about, where, and
-// its first words.
-func (w wordsOfPreview) describe(v report.View) string {
-	category := cmp.Or(w.categories[v.Category.Name], v.Category.Name)
+// previewLanguages returns those of a city's languages for which there are words, and
+// then the others for which there are.
+func previewLanguages(city []string) []string {
+	known := slices.DeleteFunc(slices.Clone(city), func(language string) bool { return previewWords[language].locale == "" })
+	return append(known, "en", "id")
+}
+
+// describe returns in one line the status of the report, the name of its category,
+// where it is, and its first words.
+func (w wordsOfPreview) describe(v report.View, category string) string {
 	parts := []string{w.statuses[v.Status], category}
 	for _, part := range []string{v.Address, strings.Join(strings.Fields(v.Description), " ")} {
 		if part != "" {

@@ -20,8 +20,6 @@ import (
 
 // A ReportStore keeps what residents file.
 type ReportStore interface {
-	Categories(ctx context.Context) ([]report.Category, error)
-	Category(ctx context.Context, id int32) (report.Category, error)
 	Create(ctx context.Context, f *report.Filing, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
 	Get(ctx context.Context, id uuid.UUID, reader report.User) (report.View, error)
 	History(ctx context.Context, id uuid.UUID, reader report.User) ([]report.Change, error)
@@ -37,6 +35,8 @@ type ReportStore interface {
 
 type reportHandlers struct {
 	reports        ReportStore
+	categories     categories
+	cityName       string
 	city           *report.Box        // where reports may be; nil for everywhere
 	filing, voting *ratelimit.Limiter // by user
 	gates          gates
@@ -45,7 +45,6 @@ type reportHandlers struct {
 
 func (h reportHandlers) operations() operations {
 	return operations{
-		"listCategories":   {Handler: h.listCategories, Timeout: service.DefaultTimeout},
 		"listReports":      {Handler: h.listReports, Timeout: service.DefaultTimeout},
 		"createReport":     {Handler: limited(h.filing, h.createReport), Timeout: changeTimeout},
 		"listMyReports":    {Handler: h.listMyReports, Timeout: service.DefaultTimeout},
@@ -68,10 +67,11 @@ func (h reportHandlers) createReport(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	category, err := h.reports.Category(r.Context(), req.CategoryID)
+	category, err := h.categories.store.Category(r.Context(), req.CategoryID)
 	if err != nil {
 		return err
 	}
+	unusable := category.Usable(h.categories.languageOf(r), h.categories.languages[0])
 	draft := report.Draft{
 		Title: req.Title, Description: req.Description, Category: category,
 		Address: req.Address, Privacy: report.Privacy(req.PrivacyLevel),
@@ -97,7 +97,9 @@ func (h reportHandlers) createReport(w http.ResponseWriter, r *http.Request) err
 		return err
 	}
 	if idempotent != nil {
-		idempotent.Response = body
+		idempotent.Response, idempotent.Refusal = body, unusable
+	} else if unusable != nil {
+		return unusable
 	}
 	earlier, err := h.reports.Create(r.Context(), &filing, idempotent)
 	if err != nil {
@@ -198,11 +200,12 @@ func (h reportHandlers) correctReport(w http.ResponseWriter, r *http.Request) er
 	}
 	correction := report.Correction{Address: req.Address, Reason: req.Reason, By: caller(r).AsOfficial(), IfMatch: versions}
 	if req.CategoryID != 0 {
-		category, err := h.reports.Category(r.Context(), req.CategoryID)
+		category, err := h.categories.store.Category(r.Context(), req.CategoryID)
 		if err != nil {
 			return err
 		}
 		correction.Category = &category
+		correction.Unusable = category.Usable(h.categories.languageOf(r), h.categories.languages[0])
 	}
 	if req.Latitude != nil && req.Longitude != nil {
 		correction.Position = report.NewPosition(*req.Latitude, *req.Longitude)
@@ -270,19 +273,6 @@ func (h reportHandlers) getHistory(w http.ResponseWriter, r *http.Request) error
 		}
 	}
 	return service.Encode(w, http.StatusOK, history)
-}
-
-// listCategories handles GET /categories.
-func (h reportHandlers) listCategories(w http.ResponseWriter, r *http.Request) error {
-	categories, err := h.reports.Categories(r.Context())
-	if err != nil {
-		return err
-	}
-	list := CategoryList{Categories: make([]Category, len(categories))}
-	for i, c := range categories {
-		list.Categories[i] = Category{ID: c.ID, Name: c.Name, Description: c.Description}
-	}
-	return service.Encode(w, http.StatusOK, list)
 }
 
 // ifMatch returns the versions at which the request may change a report.

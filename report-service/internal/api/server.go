@@ -41,6 +41,7 @@ const changeTimeout = 5 * time.Second
 // A Config is what the API needs.
 type Config struct {
 	Reports    ReportStore
+	Categories CategoryStore
 	Comments   CommentStore // nil in a city whose residents write none
 	Photos     PhotoStore
 	Files      Files // nil in a city whose reports have no photos
@@ -61,6 +62,11 @@ type Config struct {
 	Health  *service.Health
 	Metrics *prometheus.Registry
 	Log     zerolog.Logger
+
+	// CityName is what the city calls itself, and Languages are those of its residents,
+	// the city's first one first.
+	CityName  string
+	Languages []string
 
 	// CostlyAtOnce is how many searches, sorted lists, maps or exports may run at a time, each of
 	// everybody and of officials.
@@ -104,19 +110,21 @@ func New(cfg Config) (http.Handler, error) {
 	r := service.NewRouter(doc.Version(), cfg.Log, cfg.Metrics, cfg.Health, photoUpload)
 	r.Method(http.MethodGet, "/openapi.json", doc)
 
+	words := categories{cfg.Categories, cfg.Languages}
 	gates := newGates(cfg.CostlyAtOnce)
 	workbench := workbenchHandlers{cfg.Workbench, cfg.Duplicates, cfg.Reports, gates}
 	r.Group(func(r chi.Router) {
 		r.Use(cfg.Auth.Middleware)
 		err = doc.Mount(r, service.Errors{Log: cfg.Log, Problems: problems},
 			operations{"createDevToken": {Handler: cfg.Auth.IssueDevToken, Timeout: service.DefaultTimeout}},
-			reportHandlers{cfg.Reports, cfg.City, ratelimit.New(cfg.ReportsPerUser), ratelimit.New(cfg.VotesPerUser), gates, newSharedMaps()}.operations(),
+			words.operations(),
+			reportHandlers{cfg.Reports, words, cfg.CityName, cfg.City, ratelimit.New(cfg.ReportsPerUser), ratelimit.New(cfg.VotesPerUser), gates, newSharedMaps()}.operations(),
 			commentHandlers{cfg.Comments, ratelimit.New(cfg.CommentsPerUser)}.operations(),
 			photoHandlers{cfg.Photos, cfg.Files, rate.NewLimiter(uploadRate, uploadBurst),
 				ratelimit.New(ratelimit.Limit{Turns: uploadsPerHour, Period: time.Hour}), cfg.Log}.operations(),
 			moderationHandlers{cfg.Moderation, workbench, ratelimit.New(cfg.ReportsPerUser), ratelimit.New(abusePerAddress)}.operations(),
 			workbench.operations(),
-			deadlineHandlers{cfg.Deadlines, cfg.Reports, workbench}.operations(),
+			deadlineHandlers{cfg.Deadlines, cfg.Categories, workbench}.operations(),
 			outboxHandlers{cfg.Outbox, cfg.Relay, cfg.History}.operations(),
 			operators.ScheduleOperations(cfg.Schedules),
 			operations{"auditSchedules": {Handler: auditSchedules(cfg.ScheduleAudit), Timeout: service.DefaultTimeout}},

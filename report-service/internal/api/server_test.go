@@ -34,17 +34,24 @@ const secret = "a secret of the tests, longer than 32 bytes"
 
 // A testServer is the API on a database of the test's own.
 type testServer struct {
-	t    testing.TB
-	url  string
-	pool *pgxpool.Pool
-	logs *lockedBuffer
+	t        testing.TB
+	url      string
+	database string
+	pool     *pgxpool.Pool
+	logs     *lockedBuffer
 }
 
 func newServer(t testing.TB, settings ...func(*api.Config)) *testServer {
 	t.Helper()
-	s := &testServer{t: t, logs: new(lockedBuffer)}
+	return newReplica(t, pgtest.Report(t).Config().ConnString(), settings...)
+}
+
+// newReplica returns another API on a database.
+func newReplica(t testing.TB, database string, settings ...func(*api.Config)) *testServer {
+	t.Helper()
+	s := &testServer{t: t, logs: new(lockedBuffer), database: database}
 	var err error
-	if s.pool, err = pgpool.Open(context.WithoutCancel(t.Context()), pgtest.Report(t).Config().ConnString()+"&pool_max_conns=4", "test"); err != nil {
+	if s.pool, err = pgpool.Open(context.WithoutCancel(t.Context()), database+"&pool_max_conns=4", "test"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.pool.Close)
@@ -77,7 +84,7 @@ func newServer(t testing.TB, settings ...func(*api.Config)) *testServer {
 		t.Fatal(err)
 	}
 	cfg := api.Config{
-		Reports: postgres.NewReports(db), Comments: postgres.NewComments(db), Photos: postgres.NewPhotos(db),
+		Reports: postgres.NewReports(db), Categories: postgres.NewCategories(db), CityName: "Kota Bogor", Languages: []string{"en", "id"}, Comments: postgres.NewComments(db), Photos: postgres.NewPhotos(db),
 		Moderation: postgres.NewModeration(db), Workbench: postgres.NewWorkbench(db), Duplicates: postgres.NewDuplicates(db),
 		Deadlines: deadlines, ScheduleAudit: upkeep.ScheduleAudit,
 		Schedules: schedules, Outbox: outbox.NewStore(s.pool, publisher.Wake), Relay: publisher, Monitor: monitor.New(), Auth: verifier, Metrics: service.NewRegistry(), Log: log,

@@ -310,11 +310,38 @@ type Calendar struct {
 	Zone string `json:"zone"`
 }
 
-// Category A category of reports.
+// Category What a report can be about.
 type Category struct {
-	Description string `json:"description"`
-	ID          int32  `json:"id"`
-	Name        string `json:"name"`
+	AcceptsReports bool `json:"accepts_reports"`
+
+	// Group The heading under which it is listed; may be empty.
+	Group string `json:"group"`
+
+	// Hint What belongs here, or where to turn instead; may be empty.
+	Hint string `json:"hint"`
+
+	// Icon The name of a picture, such as `lamp`; may be empty.
+	Icon string `json:"icon"`
+	ID   int32  `json:"id"`
+	Name string `json:"name"`
+
+	// Retired Present if only older reports have it.
+	Retired bool `json:"retired,omitempty,omitzero"`
+}
+
+// CategoryChange One replacement of the list, with how many categories it added, changed and retired, and whether it put them in another order.
+type CategoryChange struct {
+	Actor   string    `json:"actor"`
+	Added   int32     `json:"added"`
+	At      time.Time `json:"at"`
+	Changed int32     `json:"changed"`
+	Moved   bool      `json:"moved"`
+	Retired int32     `json:"retired"`
+}
+
+// CategoryChanges The last replacements of the list, the newest first.
+type CategoryChanges struct {
+	Changes []CategoryChange `json:"changes"`
 }
 
 // CategoryCount The reports of a category.
@@ -323,7 +350,10 @@ type CategoryCount struct {
 	Count      int64 `json:"count"`
 }
 
-// CategoryList Every category.
+// CategoryIcon The name of a picture of the page: `road`, `lamp`, `bin`, `spray`, `tree`, `drop`, `walk`, `car`, `paw`, `noise` or `dots`. Others, and none, show `dots`.
+type CategoryIcon = string
+
+// CategoryList The city's categories.
 type CategoryList struct {
 	Categories []Category `json:"categories"`
 }
@@ -332,6 +362,37 @@ type CategoryList struct {
 type CategoryReplaced struct {
 	From int32 `json:"from"`
 	To   int32 `json:"to"`
+}
+
+// CategorySetting A category with all its texts.
+type CategorySetting struct {
+	AcceptsReports bool `json:"accepts_reports"`
+
+	// Icon The name of a picture of the page: `road`, `lamp`, `bin`, `spray`, `tree`, `drop`, `walk`, `car`, `paw`, `noise` or `dots`. Others, and none, show `dots`.
+	Icon    CategoryIcon   `json:"icon"`
+	ID      int32          `json:"id"`
+	Retired bool           `json:"retired"`
+	Texts   []CategoryText `json:"texts"`
+}
+
+// CategorySettings The city's categories, in their order; retired ones come last.
+type CategorySettings struct {
+	Categories []CategorySetting `json:"categories"`
+
+	// Languages The languages in which every category must have a name; messages carry the name in the first.
+	Languages []string `json:"languages"`
+}
+
+// CategoryText What residents read of a category in one language.
+type CategoryText struct {
+	Group string `json:"group,omitempty,omitzero"`
+	Hint  string `json:"hint,omitempty,omitzero"`
+
+	// Language Examples: id
+	Language string `json:"language"`
+
+	// Name Examples: Lampu jalan
+	Name string `json:"name"`
 }
 
 // Comment A comment on a report, as the caller may see it.
@@ -617,6 +678,23 @@ type MoveResult struct {
 
 	// Version Its version now, if it was moved.
 	Version int64 `json:"version,omitempty,omitzero"`
+}
+
+// NewCategories The list that replaces the city's.
+type NewCategories struct {
+	Categories []NewCategory `json:"categories"`
+}
+
+// NewCategory A category of the list that replaces the city's.
+type NewCategory struct {
+	AcceptsReports bool `json:"accepts_reports,omitempty,omitzero"`
+
+	// Icon The name of a picture of the page: `road`, `lamp`, `bin`, `spray`, `tree`, `drop`, `walk`, `car`, `paw`, `noise` or `dots`. Others, and none, show `dots`.
+	Icon CategoryIcon `json:"icon,omitempty,omitzero"`
+
+	// ID Absent for a new one.
+	ID    int32          `json:"id,omitempty,omitzero"`
+	Texts []CategoryText `json:"texts"`
 }
 
 // NewComment A comment on a report.
@@ -981,8 +1059,10 @@ type Replied struct {
 
 // Report A report as the caller may see it.
 type Report struct {
-	Address      string `json:"address"`
-	CategoryID   int32  `json:"category_id"`
+	Address    string `json:"address"`
+	CategoryID int32  `json:"category_id"`
+
+	// CategoryName In the city's first language; `listCategories` has the others.
 	CategoryName string `json:"category_name"`
 
 	// Closed Whether the work has ended. A closed report takes no votes.
@@ -1226,8 +1306,10 @@ type Task struct {
 	Address      string `json:"address"`
 
 	// Assignee The assignee; absent if there is none.
-	Assignee     Person    `json:"assignee,omitempty,omitzero"`
-	CategoryID   int32     `json:"category_id"`
+	Assignee   Person `json:"assignee,omitempty,omitzero"`
+	CategoryID int32  `json:"category_id"`
+
+	// CategoryName In the city's first language; `listCategories` has the others.
 	CategoryName string    `json:"category_name"`
 	CreatedAt    time.Time `json:"created_at"`
 

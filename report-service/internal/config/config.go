@@ -25,6 +25,11 @@ type Config struct {
 	// City is where reports may be; everywhere without it. The page reads it too.
 	City *report.Box `env:"MAP_BOUNDS" example:"106.777,-6.604,106.934,-6.444"`
 
+	// CityName is what the city calls itself, and Languages are those of its residents,
+	// the first of which messages use. The page reads them too.
+	CityName  config.CityName  `env:"CITY_NAME" envDefault:"CityConnect" example:"Kota Bogor"`
+	Languages config.Languages `env:"CITY_LANGUAGES" envDefault:"en,id" example:"id,en"`
+
 	// Comments says whether residents comment on reports. The page reads it too.
 	Comments config.Switch `env:"COMMENTS" envDefault:"off" example:"on"`
 

@@ -33,6 +33,8 @@ func TestEnvironment(t *testing.T) {
 			"RELAY_RETRY_MIN": {"2m"},
 			"AUDIT_RETENTION": {"23h", "ever"},
 			"MAP_BOUNDS":      {"Bogor", "1,4,3,2"},
+			"CITY_NAME":       {"<geheim>"},
+			"CITY_LANGUAGES":  {"geheim", "id,id"},
 			"COMMENTS":        {"yes", "1"},
 			"PHOTO_STORE":     {"photos", "s3://photos", "s3://user:geheim@photos?endpoint=https://s3.example.org"},
 

@@ -1,9 +1,8 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
-	"maps"
+	"fmt"
 	"slices"
 	"time"
 
@@ -13,48 +12,193 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// categoryLife is how long categories are cached. They change by hand, and
-// rarely; an id that is not in the cache is queried at once.
-const categoryLife = time.Minute
+// categoryLife is how long categories are cached: a replica shows a new list within
+// this time. An id that is not in the cache is queried at once.
+const categoryLife = time.Second
 
 // errNoCategory refuses a report whose category does not exist.
 var errNoCategory = fault.NewInvalid("/category_id", "there is no such category")
 
-// Categories returns every category by id.
-func (s *Reports) Categories(ctx context.Context) ([]report.Category, error) {
-	byID, err := s.db.categoriesByID(ctx, categoryLife)
-	if err != nil {
-		return nil, err
-	}
-	return slices.SortedFunc(maps.Values(byID), func(a, b report.Category) int { return cmp.Compare(a.ID, b.ID) }), nil
+// Categories are the city's categories.
+type Categories struct{ db *DB }
+
+// NewCategories returns the categories in db.
+func NewCategories(db *DB) *Categories { return &Categories{db} }
+
+// List returns the categories, at most a second old.
+func (s *Categories) List(ctx context.Context) (report.CategoryList, error) {
+	cache, err := s.db.readCategories(ctx, categoryLife)
+	return cache.list, err
 }
 
 // Category returns the category with the id, or a fault.Invalid error.
-func (s *Reports) Category(ctx context.Context, id int32) (report.Category, error) {
+func (s *Categories) Category(ctx context.Context, id int32) (report.Category, error) {
 	for _, life := range []time.Duration{categoryLife, 0} {
-		byID, err := s.db.categoriesByID(ctx, life)
+		cache, err := s.db.readCategories(ctx, life)
 		if err != nil {
 			return report.Category{}, err
 		}
-		if c, ok := byID[id]; ok {
+		if c, ok := cache.byID[id]; ok {
 			return c, nil
 		}
 	}
 	return report.Category{}, errNoCategory
 }
 
-// categoriesByID returns the categories as they were within life.
-func (db *DB) categoriesByID(ctx context.Context, life time.Duration) (map[int32]report.Category, error) {
-	return db.categories.get(ctx, life, func(ctx context.Context) (map[int32]report.Category, error) {
-		all, err := collect(ctx, db.pool, "select categories", pgx.RowToStructByPos[report.Category],
-			`select id, name, description, coalesce(target_hours, 0) * interval '1 hour' from categories`)
+// Replace makes categories the city's list, in their order, if the stored one is at a
+// revision in at. Categories without an id are new, those that are left out are
+// retired. Their Name is stored as the one that messages carry.
+func (s *Categories) Replace(ctx context.Context, categories []report.Category, at report.Versions, actor string) (report.CategoryList, error) {
+	var stored categoryCache
+	err := pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
+		var revision int64
+		if err := tx.QueryRow(ctx, `select revision from category_list for update`).Scan(&revision); err != nil {
+			return fmt.Errorf("lock categories: %w", err)
+		}
+		if !at.Has(revision) {
+			return at.StaleList(revision)
+		}
+		before, err := selectCategories(ctx, tx)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		byID := make(map[int32]report.Category, len(all))
-		for _, c := range all {
-			byID[c.ID] = c
+		change, err := replaceCategories(ctx, tx, before, categories)
+		if err != nil {
+			return err
 		}
-		return byID, nil
+		if change == (report.CategoryChange{}) {
+			stored = before
+			return nil
+		}
+		_, err = tx.Exec(ctx, `
+			with counted as (update category_list set revision = revision + 1)
+			insert into category_audit (actor, added, changed, retired, moved) values ($1, $2, $3, $4, $5)`,
+			actor, change.Added, change.Changed, change.Retired, change.Moved)
+		if err != nil {
+			return fmt.Errorf("write audit: %w", err)
+		}
+		stored, err = selectCategories(ctx, tx)
+		return err
 	})
+	s.db.categories.drop()
+	return stored.list, err
+}
+
+// replaceCategories writes the rows of categories, and returns what differs from before.
+func replaceCategories(ctx context.Context, tx pgx.Tx, before categoryCache, categories []report.Category) (change report.CategoryChange, err error) {
+	last := int32(0)
+	for id := range before.byID {
+		last = max(last, id)
+	}
+	var rows pgx.Batch
+	kept := make([]int32, len(categories))
+	for i, c := range categories {
+		old, known := before.byID[c.ID]
+		switch {
+		case c.ID == 0:
+			last++
+			c.ID = last
+			change.Added++
+		case !known:
+			return change, fault.NewInvalid(fmt.Sprintf("/categories/%d/id", i), "there is no such category; leave the id out for a new one")
+		case !c.Same(old):
+			change.Changed++
+		}
+		kept[i] = c.ID
+		rows.Queue(`
+			insert into categories (id, name, position, icon, accepts_reports) values ($1, $2, $3, $4, $5)
+			on conflict (id) do update set name = excluded.name, position = excluded.position, icon = excluded.icon,
+				accepts_reports = excluded.accepts_reports, retired_at = null`, c.ID, c.Name, i+1, c.Icon, c.Accepts)
+		rows.Queue(`delete from category_texts where category_id = $1`, c.ID)
+		for language, t := range c.Texts {
+			rows.Queue(`insert into category_texts (category_id, language, name, hint, group_name) values ($1, $2, $3, $4, $5)`,
+				c.ID, language, t.Name, t.Hint, t.Group)
+		}
+	}
+	var places []int32 // of those that were in use, and still are
+	for _, c := range before.list.Categories {
+		switch stays := slices.Contains(kept, c.ID); {
+		case stays && !c.Retired:
+			places = append(places, c.ID)
+		case !c.Retired:
+			change.Retired++
+		}
+	}
+	change.Moved = !slices.IsSorted(placesIn(kept, places))
+	rows.Queue(`update categories set retired_at = now() where id <> all($1) and retired_at is null`, kept)
+	if err := tx.SendBatch(ctx, &rows).Close(); err != nil {
+		return change, fmt.Errorf("replace categories: %w", err)
+	}
+	return change, nil
+}
+
+// placesIn returns the indexes in ids of some of them.
+func placesIn(ids, some []int32) []int {
+	places := make([]int, len(some))
+	for i, id := range some {
+		places[i] = slices.Index(ids, id)
+	}
+	return places
+}
+
+// Changes returns the last replacements of the list, the newest first.
+func (s *Categories) Changes(ctx context.Context, limit int) ([]report.CategoryChange, error) {
+	return collect(ctx, s.db.pool, "read audit of categories", pgx.RowToStructByPos[report.CategoryChange],
+		`select at, actor, added, changed, retired, moved from category_audit order by id desc limit $1`, limit)
+}
+
+// UseLanguage makes the names in language those that messages carry. A category
+// without a text in it keeps its name. It changes nothing when called again.
+func (s *Categories) UseLanguage(ctx context.Context, language string) error {
+	_, err := s.db.pool.Exec(ctx, `
+		update categories c set name = t.name
+		from category_texts t where t.category_id = c.id and t.language = $1 and c.name <> t.name`, language)
+	if err != nil {
+		return fmt.Errorf("name categories: %w", err)
+	}
+	s.db.categories.drop()
+	return nil
+}
+
+// A categoryCache has the categories in their order, and by id.
+type categoryCache struct {
+	list report.CategoryList
+	byID map[int32]report.Category
+}
+
+// readCategories returns the categories as they were within life.
+func (db *DB) readCategories(ctx context.Context, life time.Duration) (categoryCache, error) {
+	return db.categories.get(ctx, life, func(ctx context.Context) (categoryCache, error) { return selectCategories(ctx, db.pool) })
+}
+
+// categoryRow is a row of selectCategories.
+type categoryRow struct {
+	Revision   int64
+	ID         int32
+	Name, Icon string
+	Accepts    bool
+	Retired    bool
+	Target     time.Duration
+	Texts      map[string]report.CategoryText
+}
+
+func selectCategories(ctx context.Context, q querier) (cache categoryCache, err error) {
+	rows, err := collect(ctx, q, "select categories", pgx.RowToStructByPos[categoryRow], `
+		select l.revision, c.id, c.name, c.icon, c.accepts_reports, c.retired_at is not null, coalesce(c.target_hours, 0) * interval '1 hour',
+			coalesce((select jsonb_object_agg(t.language, jsonb_build_object('Name', t.name, 'Hint', t.hint, 'Group', t.group_name))
+				from category_texts t where t.category_id = c.id), '{}')
+		from categories c, category_list l
+		order by c.retired_at is not null, c.position, c.id`)
+	if err != nil {
+		return cache, err
+	}
+	cache.byID = make(map[int32]report.Category, len(rows))
+	for _, r := range rows {
+		c := report.Category{
+			ID: r.ID, Name: r.Name, Icon: r.Icon, Accepts: r.Accepts, Retired: r.Retired, Texts: r.Texts, Target: r.Target,
+		}
+		cache.list.Revision, cache.list.Categories = r.Revision, append(cache.list.Categories, c)
+		cache.byID[c.ID] = c
+	}
+	return cache, nil
 }

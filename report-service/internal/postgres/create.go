@@ -69,6 +69,9 @@ func (c *createChange) write(w *writeBatch) error {
 			w.doneBefore = true
 			return nil
 		}
+		if c.idempotent.Refusal != nil {
+			return c.idempotent.Refusal
+		}
 	}
 	f := c.filing
 	if err := w.enqueue(reportCreated(f), f.Reporter.ID, c.trace); err != nil {

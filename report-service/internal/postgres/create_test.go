@@ -122,7 +122,7 @@ func TestBrokenMessageFailsTheChange(t *testing.T) {
 func TestUnknownCategory(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	_, err := f.Category(t.Context(), 4711)
+	_, err := f.categories.Category(t.Context(), 4711)
 	wantKind(t, err, fault.Invalid)
 
 	// One that went away after it was looked up.
@@ -134,7 +134,7 @@ func TestUnknownCategory(t *testing.T) {
 
 	// One that came after the others were read.
 	f.exec(`insert into categories (id, name) values (4711, 'new')`)
-	if c, err := f.Category(t.Context(), 4711); err != nil || c.Name != "new" {
+	if c, err := f.categories.Category(t.Context(), 4711); err != nil || c.Name != "new" {
 		t.Errorf("Category: got %+v, %v; want the new one", c, err)
 	}
 }

@@ -32,7 +32,7 @@ type DB struct {
 	keys       *event.Keyring // seals recipients; secrets of other uses derive from it
 	hashKeys   [][]byte       // of idempotency keys, the current one first
 	committer  *committer
-	categories cached[map[int32]report.Category]
+	categories cached[categoryCache]
 	calendar   cached[calendar.Calendar]
 	ends       chan struct{} // holds a value while duplicates may have to follow their original
 }
@@ -132,9 +132,7 @@ func (w *writeBatch) wake(committed func(shards.Set)) {
 
 // collect returns all rows of a query, each read by scan; what describes the
 // query in errors.
-func collect[T any](ctx context.Context, q interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}, what string, scan pgx.RowToFunc[T], sql string, args ...any,
+func collect[T any](ctx context.Context, q querier, what string, scan pgx.RowToFunc[T], sql string, args ...any,
 ) ([]T, error) {
 	rows, err := q.Query(ctx, sql, args...)
 	var all []T

@@ -185,7 +185,7 @@ func TestSetCalendar(t *testing.T) {
 	if err != nil || len(got.Week[time.Sunday]) != 0 || len(got.Week[time.Monday]) != 1 || !slices.Equal(got.Holidays, want.Holidays) {
 		t.Errorf("the calendar is %+v (error %v), want %+v", got, err, want)
 	}
-	if c, err := f.Category(t.Context(), 2); err != nil || c.Target != 5*time.Hour {
+	if c, err := f.categories.Category(t.Context(), 2); err != nil || c.Target != 5*time.Hour {
 		t.Errorf("the category's target is %s (error %v), want 5 hours", c.Target, err)
 	}
 	wantKind(t, f.deadlines.SetCalendar(t.Context(), want, map[int32]time.Duration{999: time.Hour}), "invalid")

@@ -178,6 +178,9 @@ func eraseFromAudit(ctx context.Context, tx pgx.Tx, userID, cursor string, limit
 		if _, err := tx.Exec(ctx, `update erasures set actor = $2 where actor = $1`, userID, erasure.Someone); err != nil {
 			return "", 0, fmt.Errorf("change erasures: %w", err)
 		}
+		if _, err := tx.Exec(ctx, `update category_audit set actor = $2 where actor = $1`, userID, erasure.Someone); err != nil {
+			return "", 0, fmt.Errorf("change audit of categories: %w", err)
+		}
 		_, err := tx.Exec(ctx, `
 			update schedule_audit
 			set actor = case when actor = $1 then $3 else actor end, reason = case when reason ~ $2 then '' else reason end

@@ -36,6 +36,9 @@ func (r Retention) Tasks() []retention.Task {
 		removal("schedule_audit", r.Audit, `
 			delete from schedule_audit where id in (
 				select id from schedule_audit where at < now() - $1::interval order by id limit $2)`),
+		removal("category_audit", r.Audit, `
+			delete from category_audit where id in (
+				select id from category_audit where at < now() - $1::interval order by id limit $2)`),
 		removal("bulk_moves", r.Audit, `
 			delete from bulk_moves where id in (
 				select id from bulk_moves where at < now() - $1::interval order by id limit $2)`),

@@ -44,6 +44,8 @@ func TestRetentionOfHistories(t *testing.T) {
 	f.exec(`update reports set updated_at = updated_at - interval '800 days' where id <> '` + young.ID.String() + `'`)
 	f.exec(`insert into outbox_audit (at, actor, action, message_id, routing_key)
 		select now() - n * interval '1 day', 'pavel-id', 'retry', gen_random_uuid(), 'x' from generate_series(3000, 1, -1) n`)
+	f.exec(`insert into category_audit (at, actor, added, changed, retired, moved)
+		select now() - n * interval '1 day', 'pavel-id', 0, 1, 0, false from unnest(array[1, 800]) n`)
 
 	metrics := prometheus.NewRegistry()
 	keep := postgres.Retention{History: retention.Period(730 * day), Audit: retention.Period(730 * day)}
@@ -81,11 +83,14 @@ func TestRetentionOfHistories(t *testing.T) {
 	if n := f.number(`select count(*) from report_acts where report_id <> $1`, old.ID); n != 2 || f.number(`select count(*) from report_acts`) != 2 {
 		t.Errorf("%d acts on open and young reports are left, want both and no other", n)
 	}
+	if n := f.number(`select count(*) from category_audit`); n != 1 {
+		t.Errorf("%d audits of categories are left, want the young one", n)
+	}
 	if n := f.number(`select count(*) from bulk_moves`); n != 729 {
 		t.Errorf("%d bulk moves are left, want those of 730 days", n)
 	}
-	if got, err := testutil.GatherAndCount(metrics, "retention_removed_total"); err != nil || got != 7 {
-		t.Errorf("%d kinds are counted (error %v), want 7", got, err)
+	if got, err := testutil.GatherAndCount(metrics, "retention_removed_total"); err != nil || got != 8 {
+		t.Errorf("%d kinds are counted (error %v), want 8", got, err)
 	}
 }
 

@@ -21,11 +21,11 @@ func (s *Reports) Move(ctx context.Context, id uuid.UUID, m report.Move) (report
 	if err != nil {
 		return report.View{}, err
 	}
-	categories, err := s.db.categoriesByID(ctx, categoryLife)
+	categories, err := s.db.readCategories(ctx, categoryLife)
 	if err != nil {
 		return report.View{}, err
 	}
-	c := &statusChange{trace: service.TraceFrom(ctx), id: id, move: m, calendar: days, categories: categories}
+	c := &statusChange{trace: service.TraceFrom(ctx), id: id, move: m, calendar: days, categories: categories.byID}
 	if err := s.db.committer.do(ctx, c); err != nil {
 		return report.View{}, err
 	}

@@ -11,6 +11,7 @@ import (
 // another place. Nil fields stay as they are.
 type Correction struct {
 	Category *Category
+	Unusable error // why no report may be put into Category; it may be in it already
 	Position *Position
 	Address  *string
 	Reason   string   // for everybody
@@ -46,6 +47,9 @@ func (f *Filing) Correct(c Correction, now time.Time) (entry Change, ok bool, er
 	}
 	var corrected Corrected
 	if c.Category != nil && c.Category.ID != f.Category.ID {
+		if c.Unusable != nil {
+			return Change{}, false, c.Unusable
+		}
 		corrected.Category = &Replaced[int32]{f.Category.ID, c.Category.ID}
 		f.Category = *c.Category
 	}

@@ -19,6 +19,7 @@ const (
 	Closed            fault.Kind = "closed"
 	IllegalTransition fault.Kind = "illegal transition"
 	Stale             fault.Kind = "stale"
+	Signpost          fault.Kind = "signpost"
 	KeyReused         fault.Kind = "key reused"
 	StillRunning      fault.Kind = "still running"
 )
@@ -34,14 +35,6 @@ const (
 	Public    Privacy = "public"
 	Anonymous Privacy = "anonymous"
 )
-
-// A Category is what a report is about.
-type Category struct {
-	ID          int32
-	Name        string
-	Description string
-	Target      time.Duration // in which the city intends to finish its work on a report; 0 for none
-}
 
 // A Position is a place on the globe in WGS 84 degrees.
 type Position struct {
@@ -153,6 +146,7 @@ type Idempotent struct {
 	Key      string         // chosen by the client
 	Request  [32]byte       // a hash of the request's content
 	Response StoredResponse // also for repetitions
+	Refusal  error          // why the request is refused unless it repeats another; nil if it is not
 }
 
 // A StoredResponse is the response to a request, kept for its repetitions. Only

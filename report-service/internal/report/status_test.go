@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -71,7 +72,7 @@ func checkMove(t *testing.T, f *report.Filing, m report.Move, wantKind fault.Kin
 		t.Fatalf("Move: moved %t, want %t", moved, wantMoved)
 	}
 	if !moved {
-		if *f != before {
+		if !reflect.DeepEqual(*f, before) {
 			t.Errorf("the report changed to %+v", f)
 		}
 		return

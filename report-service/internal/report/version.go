@@ -23,6 +23,11 @@ func VersionOnly(v int64) Versions { return Versions{only: []int64{v}, some: tru
 // Has reports whether v is in the set.
 func (s Versions) Has(v int64) bool { return !s.some || slices.Contains(s.only, v) }
 
+// StaleList refuses to replace a list because it is at another revision.
+func (s Versions) StaleList(revision int64) error {
+	return fault.New(Stale, fmt.Sprintf("somebody else has replaced the list, it is now at revision %d", revision))
+}
+
 // stale refuses a change because the report is at another version.
 func (s Versions) stale(version int64) error {
 	if s.weak {

@@ -55,6 +55,8 @@ func TestWorkerWrongValues(t *testing.T) {
 		"MAIL_OFFICIALS":          {"geheim", "Officials <a@geheim.example.org>"},
 		"MAIL_OPERATORS":          {"geheim@localhost"},
 		"MAIL_NOTICES_LANGUAGE":   {"fr"},
+		"CITY_NAME":               {"<geheim>"},
+		"CITY_LINKS":              {"geheim", "emergency=geheim"},
 		"PUSH_ALLOW_HOSTS":        {"https://geheim.example.org", "*", "fcm.googleapis.com,*geheim.example.org"},
 	} {
 		for _, value := range values {
@@ -91,6 +93,12 @@ func TestWorkerMail(t *testing.T) {
 	if server := cfg.Mail.Server; server.Addr() != "smtp.example.org:465" || server.TLS != email.Implicit || server.Password != "geheim" ||
 		cfg.Mail.From.Address != "no-reply@city.example.org" || cfg.Mail.PublicURL != "https://city.example.org" {
 		t.Errorf("config is %+v", cfg.Mail)
+	}
+	for from, want := range map[string]string{"no-reply@city.example.org": "Kota Bogor", "Bogor Reports <no-reply@city.example.org>": "Bogor Reports"} {
+		good["CITY_NAME"] = "Kota Bogor"
+		if cfg, err := load("MAIL_FROM", from); err != nil || cfg.Mail.From.Name != want {
+			t.Errorf("MAIL_FROM=%s: mails are from %+v (error %v), want %s", from, cfg.Mail.From, err, want)
+		}
 	}
 	for name, values := range map[string][]string{
 		"MAIL_URL":           {"smtp.example.org:25", "http://geheim@smtp.example.org", "smtp://geheim@:587", "smtp://host:geheim", "smtps://host/path"},

@@ -36,6 +36,11 @@ type Config struct {
 	OperatorsAddress string          `env:"MAIL_OPERATORS" example:"operations@city.example.org"`
 	NoticesLanguage  string          `env:"MAIL_NOTICES_LANGUAGE" envDefault:"en"`
 
+	// CityName is who writes, unless MailFrom has a name of its own. CityLinks are in
+	// the footer of every mail.
+	CityName  config.CityName  `env:"CITY_NAME" envDefault:"CityConnect" example:"Kota Bogor"`
+	CityLinks config.CityLinks `env:"CITY_LINKS" example:"privacy=https://city.example.org/privacy,emergency=112"`
+
 	Server Server        // MAIL_URL, read by Validate
 	From   *mail.Address // MAIL_FROM, read by Validate
 	Signer crypto.Signer // MAIL_DKIM_KEY, read by Validate; nil is none
@@ -107,6 +112,9 @@ func (c *Config) Validate() []config.Fault {
 	var err error
 	c.From, err = ParseFrom(c.MailFrom)
 	faults.Check(err == nil, "MAIL_FROM", wantFrom)
+	if err == nil && c.From.Name == "" {
+		c.From.Name = string(c.CityName)
+	}
 	faults.Check(c.MailBounceDomain == "" || addressPattern.MatchString("bounce@"+c.MailBounceDomain), "MAIL_BOUNCE_DOMAIN",
 		"the name of a host such as bounces.city.example.org")
 	public, err := url.Parse(c.PublicURL)

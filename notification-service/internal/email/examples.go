@@ -9,6 +9,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
+	"github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -47,7 +48,8 @@ func Examples(language wording.Language) (map[string]string, error) {
 		EndpointDisabled: {notice: Notice{Endpoint: "tickets.city.example.org", Reason: "failing"}},
 	} {
 		t := mailText{
-			Language: language, PublicURL: "https://city.example.org", City: "CityConnect", Zone: jakarta,
+			Language: language, PublicURL: "https://city.example.org", City: "Kota Bogor", Zone: jakarta,
+			Links: config.CityLinks{Privacy: "https://city.example.org/privacy", Imprint: "https://city.example.org/imprint"},
 			Total: of.total, WithheldItems: of.withheld, Code: "480213", Unsubscribe: "https://city.example.org/u/token",
 		}
 		if kind != Code {

@@ -37,6 +37,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
+	"github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 )
@@ -71,7 +72,7 @@ func TestMailOfAStatus(t *testing.T) {
 		t.Errorf("subject %q, %v", subject, err)
 	}
 	for name, want := range map[string]string{
-		"From": `"CityConnect" <no-reply@city.example.org>`, "To": "<ann@example.org>", "Auto-Submitted": "auto-generated", "Content-Language": "en",
+		"From": `"Kota Bogor" <no-reply@city.example.org>`, "To": "<ann@example.org>", "Auto-Submitted": "auto-generated", "Content-Language": "en",
 		"Message-Id": "<" + token[1] + "@city.example.org>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
 	} {
 		if got := m.Header.Get(name); got != want {
@@ -87,6 +88,14 @@ func TestMailOfAStatus(t *testing.T) {
 		t.Errorf("List-Unsubscribe: %q", got)
 	}
 	_, text, html := mail.read(t)
+	for _, want := range []string{"https://city.example.org/privacy", "https://city.example.org/imprint", "Privacy notice"} {
+		if !strings.Contains(text, want) || !strings.Contains(html, want) {
+			t.Errorf("%s is not in both parts of the mail", want)
+		}
+	}
+	if strings.Contains(text, "CityConnect") || !strings.Contains(text, "Kota Bogor") || !strings.Contains(html, "Kota Bogor") {
+		t.Errorf("the mail is not the city's: %s", html)
+	}
 	if !strings.Contains(text, report.String()) || !strings.Contains(html, report.String()) {
 		t.Errorf("text %q, HTML %q", text, html)
 	}
@@ -765,7 +774,8 @@ func newWorld(t *testing.T) *world {
 		MailURL: "set", MailBounceDomain: "bounces.city.example.org", MailRate: 10_000, MailConnections: 4, MailTimeout: 5 * time.Second,
 		MailRetryDelays: []time.Duration{time.Minute, time.Minute, time.Minute, time.Minute}, MailDKIMSelector: "test", PublicURL: "https://city.example.org",
 		Server: email.Server{Host: "127.0.0.1", Port: port, TLS: email.NoTLS},
-		From:   &netmail.Address{Name: "CityConnect", Address: "no-reply@city.example.org"}, Signer: key,
+		From:   &netmail.Address{Name: "Kota Bogor", Address: "no-reply@city.example.org"}, Signer: key,
+		CityLinks: config.CityLinks{Privacy: "https://city.example.org/privacy", Imprint: "https://city.example.org/imprint", Emergency: "112"},
 	}
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -225,7 +225,7 @@ func (s *Sender) unsent(ctx context.Context, class, what string, err error) ledg
 // compose writes the mail.
 func (s *Sender) compose(ctx context.Context, d *ledger.Delivery, draft Draft, zone *time.Location) (*gomail.Msg, error) {
 	t := mailText{
-		Language: draft.Contact.Language, PublicURL: s.config.PublicURL, City: s.config.From.Name, Zone: zone,
+		Language: draft.Contact.Language, PublicURL: s.config.PublicURL, City: s.config.From.Name, Links: s.config.CityLinks, Zone: zone,
 		Total: draft.Total, WithheldItems: draft.Withheld,
 	}
 	address := s.config.mailbox(d.Target)

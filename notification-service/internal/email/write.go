@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
+	"github.com/cityconnect/cityconnect/platform/config"
 )
 
 // files has one layout for all mails, as text and as HTML. Both parts are filled from
@@ -35,6 +36,7 @@ type mailText struct {
 	Language  wording.Language
 	PublicURL string
 	City      string // who writes
+	Links     config.CityLinks
 	Zone      *time.Location
 
 	Code          string
@@ -90,6 +92,7 @@ type page struct {
 	Button      *link
 	Footer      string
 	Unsubscribe *link
+	Links       []link // what the law asks for
 }
 
 // written is a mail as text and as HTML.
@@ -135,6 +138,12 @@ func write(kind string, t *mailText) (written, error) {
 	}
 	if kind == Digest && (of.Left > 0 || of.Withheld > 0) {
 		p.More = say("digest.more")
+	}
+	if t.Links.Privacy != "" {
+		p.Links = append(p.Links, link{say("link.privacy"), t.Links.Privacy})
+	}
+	if t.Links.Imprint != "" {
+		p.Links = append(p.Links, link{say("link.imprint"), t.Links.Imprint})
 	}
 	if t.Unsubscribe != "" {
 		p.Unsubscribe = &link{say("unsubscribe"), t.Unsubscribe}

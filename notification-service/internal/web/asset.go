@@ -29,6 +29,7 @@ var types = map[string]string{
 	".css":         "text/css; charset=utf-8",
 	".json":        "application/json",
 	".svg":         "image/svg+xml",
+	".png":         "image/png",
 	".webmanifest": "application/manifest+json",
 	".woff2":       "font/woff2",
 }

@@ -10,6 +10,15 @@ import (
 
 // A Config says how a city set its page up. See docs/configuration.md.
 type Config struct {
+	// CityName is what the city calls itself, and Languages are those of its residents,
+	// the city's first one first. report-service reads both too.
+	CityName  config.CityName  `env:"CITY_NAME" envDefault:"CityConnect" example:"Kota Bogor"`
+	Languages config.Languages `env:"CITY_LANGUAGES" envDefault:"en,id" example:"id,en"`
+	// CityLogo is the file of its coat of arms or logo, and CityLinks are what is in
+	// the page's footer.
+	CityLogo  string           `env:"CITY_LOGO" example:"/srv/logo.svg"`
+	CityLinks config.CityLinks `env:"CITY_LINKS" example:"privacy=https://city.example.org/privacy,emergency=112"`
+
 	// ClientID is the page's own at the identity provider (AUTH_ISSUER), which
 	// sends people back to the page's address with a slash at its end.
 	ClientID string `env:"PAGE_OIDC_CLIENT_ID" example:"cityconnect-page"`
@@ -48,6 +57,10 @@ func (c Config) Validate() []config.Fault {
 	resource, err := url.Parse(c.OIDCResource)
 	faults.Check(c.OIDCResource == "" || err == nil && resource.IsAbs() && resource.Fragment == "", "PAGE_OIDC_RESOURCE",
 		"an absolute URI without a fragment (RFC 8707), such as https://city.example.org")
+	if c.CityLogo != "" {
+		_, err := readLogo(c.CityLogo)
+		faults.Check(err == nil, "CITY_LOGO", wantLogo(err))
+	}
 	if c.MapFile != "" {
 		_, err := readMapHeader(c.MapFile)
 		faults.Check(err == nil, "PAGE_MAP_FILE", fmt.Sprintf("a PMTiles archive (version 3) of vector tiles: %v", err))
@@ -58,12 +71,21 @@ func (c Config) Validate() []config.Fault {
 
 // settings is what /config.json says.
 type settings struct {
+	City     city    `json:"city"`
 	Auth     signIn  `json:"auth"`
 	Map      cityMap `json:"map"`
 	Mails    bool    `json:"mails,omitempty"`
 	Push     bool    `json:"push,omitempty"`
 	Photos   bool    `json:"photos,omitempty"`
 	Comments bool    `json:"comments,omitempty"`
+}
+
+// city is what a city says of itself. The logo's address is absent without one.
+type city struct {
+	Name      config.CityName  `json:"name"`
+	Languages config.Languages `json:"languages"`
+	Logo      string           `json:"logo,omitempty"`
+	Links     config.CityLinks `json:"links"`
 }
 
 // signIn says how people sign in: mode is dev, oidc or none.
@@ -87,12 +109,15 @@ type cityMap struct {
 }
 
 func (c Config) settings(sign auth.Config) settings {
-	s := settings{Auth: signIn{Mode: "none"}, Mails: c.Mails, Push: c.Push, Photos: c.PhotoStore != "", Comments: bool(c.Comments)}
+	s := settings{City: city{Name: c.CityName, Languages: c.Languages, Links: c.CityLinks}, Auth: signIn{Mode: "none"}, Mails: c.Mails, Push: c.Push, Photos: c.PhotoStore != "", Comments: bool(c.Comments)}
 	switch {
 	case sign.Mode == auth.Dev:
 		s.Auth.Mode = "dev"
 	case c.ClientID != "":
 		s.Auth = signIn{Mode: "oidc", Issuer: sign.Issuer, ClientID: c.ClientID, Scope: c.Scope, Audience: c.OIDCAudience, Resource: c.OIDCResource}
+	}
+	if c.CityLogo != "" {
+		s.City.Logo = logoPath
 	}
 	s.Map = cityMap{Bounds: c.City(), Center: c.MapCenter, Geocoder: c.Geocoder}
 	if c.MapFile != "" {

@@ -12,8 +12,12 @@
 package web
 
 import (
+	"bytes"
+	"cmp"
 	"embed"
 	"encoding/json"
+	"fmt"
+	"html"
 	"io/fs"
 	"net/http"
 	"path"
@@ -42,6 +46,14 @@ func New(cfg Config, sign auth.Config) (http.Handler, error) {
 		return nil, err
 	}
 	assets["/config.json"] = newAsset("config.json", settings)
+	if err := nameCity(assets, cmp.Or(string(cfg.CityName), builtName)); err != nil {
+		return nil, err
+	}
+	if cfg.CityLogo != "" {
+		if assets[logoPath], err = readLogo(cfg.CityLogo); err != nil {
+			return nil, fmt.Errorf("read logo: %w", err)
+		}
+	}
 	assets["/"] = assets["/index.html"]
 	return &page{assets: assets, policy: cfg.policy(sign), mapFile: cfg.MapFile}, nil
 }
@@ -50,6 +62,28 @@ type page struct {
 	assets  map[string]*asset // by path
 	policy  string
 	mapFile string
+}
+
+// builtName is what the built files call the city.
+const builtName = "CityConnect"
+
+// nameCity puts the city's name where the built files have another: into the page, as
+// who runs no script reads it, and into the manifest, by which it is installed.
+func nameCity(assets map[string]*asset, name string) error {
+	index := bytes.ReplaceAll(assets["/index.html"].body, []byte(builtName), []byte(html.EscapeString(name)))
+	assets["/index.html"] = newAsset("index.html", index)
+	const manifest = "/manifest.webmanifest"
+	var fields map[string]any
+	if err := json.Unmarshal(assets[manifest].body, &fields); err != nil {
+		return fmt.Errorf("read the page's manifest: %w", err)
+	}
+	fields["name"], fields["short_name"] = name, name
+	named, err := json.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	assets[manifest] = newAsset(manifest, named)
+	return nil
 }
 
 // renewPath is where the identity provider answers when the page renews its
@@ -83,6 +117,9 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", p.policy)
 	if name == renewPath { // the page itself has it in a frame
 		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; frame-ancestors 'self'")
+	}
+	if name == logoPath {
+		h.Set("Content-Security-Policy", logoPolicy)
 	}
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")

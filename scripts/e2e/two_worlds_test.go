@@ -453,7 +453,7 @@ var (
 // observe looks at answers, tables, logs and metrics.
 func (c *stack) observe(w world, reports []client.Report, readers map[string]*client.Client, operator *client.Client) {
 	for name, user := range readers {
-		paths := []string{"/categories", "/reports", "/reports/mine", "/notifications", "/notifications/unread-count", "/me/follows", "/map/points?zoom=3&bbox=-180,-90,180,90"}
+		paths := []string{"/categories", "/categories?include=retired", "/reports", "/reports/mine", "/notifications", "/notifications/unread-count", "/me/follows", "/map/points?zoom=3&bbox=-180,-90,180,90"}
 		for _, report := range reports {
 			paths = append(paths, "/reports/"+report.ID.String(), "/reports/"+report.ID.String()+"/history", "/reports/"+report.ID.String()+"/preview",
 				"/reports/"+report.ID.String()+"/preview?lang=id",
@@ -463,7 +463,7 @@ func (c *stack) observe(w world, reports []client.Report, readers map[string]*cl
 	}
 	workbench := []string{
 		"/reports/queue", "/reports/queue/counts", "/reports/queue?order=changed", "/reports/export", "/reports/numbers?interval=day",
-		"/reports/moves", "/reports/departments", "/reports/templates", "/reports/queue/abuse", "/reports/queue?hidden=true",
+		"/reports/moves", "/reports/categories", "/reports/departments", "/reports/templates", "/reports/queue/abuse", "/reports/queue?hidden=true",
 	}
 	for _, report := range reports {
 		workbench = append(workbench, "/reports/"+report.ID.String()+"/work")
@@ -472,7 +472,7 @@ func (c *stack) observe(w world, reports []client.Report, readers map[string]*cl
 	w["the operator"] = c.answers(operator, []string{
 		"/admin/outbox/messages", "/admin/outbox/audit", "/admin/dlq/messages", "/admin/dlq/messages/1",
 		"/admin/dlq/groups", "/admin/dlq/stats", "/admin/dlq/export", "/admin/dlq/audit",
-		"/admin/webhooks", "/admin/deliveries/1", "/admin/deliveries?report_id=" + reports[0].ID.String(),
+		"/reports/categories", "/reports/categories/changes", "/admin/webhooks", "/admin/deliveries/1", "/admin/deliveries?report_id=" + reports[0].ID.String(),
 	})
 	w.readTables(c.t, c.reportDB, "reporters", "commenters")
 	w.readTables(c.t, c.notificationDB, "streams")

@@ -115,7 +115,7 @@ service_environment() {
   fi
   if own_mailbox; then
     printf '%s\n' "MAIL_URL=smtp+insecure://127.0.0.1:$mailbox_smtp_port" "PUBLIC_URL=${PUBLIC_URL:-http://localhost:$gateway_port}" \
-      "MAIL_FROM=${MAIL_FROM:-CityConnect <no-reply@city.example.org>}" "MAIL_BOUNCE_DOMAIN=${MAIL_BOUNCE_DOMAIN:-bounces.city.example.org}" \
+      "MAIL_FROM=${MAIL_FROM:-no-reply@city.example.org}" "MAIL_BOUNCE_DOMAIN=${MAIL_BOUNCE_DOMAIN:-bounces.city.example.org}" \
       "MAIL_READ_FIRST=${MAIL_READ_FIRST:-1s}" "DIGEST_SPREAD=${DIGEST_SPREAD:-0s}" # a developer does not wait
   fi
 }

@@ -7,6 +7,9 @@
 // about new statuses. With -digest the demo also waits for the resident's digest,
 // which is due at a full minute.
 //
+// An operator renames a category for a moment, which every list shows and no old
+// notification does.
+//
 // Some reports get photos that have a place in them, which must not be in what
 // everybody is served.
 //
@@ -86,13 +89,13 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 		go func() { read <- p.mails.watch(reading) }()
 		fmt.Fprintf(out, "%s gets a mail about each new status: see %s\n", residentNames[0], *mailbox)
 	}
-	err = p.perform(ctx, sample, ids)
+	err = p.perform(ctx, stack, sample, ids)
 	stopReading()
 	return p.finish(errors.Join(err, <-read, everyone.screens.Close(), other.close(), other.tell(out)), *gateway)
 }
 
 // perform does everything, then waits for what is late.
-func (p *play) perform(ctx context.Context, sample []request, ids map[string]int32) error {
+func (p *play) perform(ctx context.Context, gateway *client.Client, sample []request, ids map[string]int32) error {
 	if err := p.file(ctx, sample, ids); err != nil {
 		return err
 	}
@@ -121,6 +124,9 @@ func (p *play) perform(ctx context.Context, sample []request, ids map[string]int
 		return err
 	}
 	if err := p.checkPhotos(ctx); err != nil {
+		return err
+	}
+	if err := p.rename(ctx, gateway); err != nil {
 		return err
 	}
 	return wait.For(ctx, settle)

@@ -55,6 +55,7 @@ type Notification struct {
 	ReportID      uuid.UUID `json:"report_id"`
 	ReportVersion int64     `json:"report_version"`
 	ReportTitle   string    `json:"report_title"`
+	CategoryName  string    `json:"category_name"` // as it was when the notification was written
 	Status        string    `json:"status"`
 	Score         *int64    `json:"score"`
 	CreatedAt     time.Time `json:"created_at"`
@@ -87,10 +88,11 @@ func (c *Client) SignIn(ctx context.Context, name, role, sub string) (*Client, e
 	return c.As(out.Sub, out.AccessToken), nil
 }
 
-// OtherCategory is the name of the category of what fits none of the others.
+// OtherCategory is the name of the category of what fits none of the others, in the
+// list that a city begins with.
 const OtherCategory = "Other"
 
-// Categories returns the ids of the categories by name.
+// Categories returns the ids of the categories by their English names.
 func (c *Client) Categories(ctx context.Context) (map[string]int32, error) {
 	var list struct {
 		Categories []struct {
@@ -98,7 +100,7 @@ func (c *Client) Categories(ctx context.Context) (map[string]int32, error) {
 			Name string `json:"name"`
 		} `json:"categories"`
 	}
-	if err := c.Do(ctx, http.MethodGet, "/categories", nil, &list); err != nil {
+	if err := c.Do(ctx, http.MethodGet, "/categories", nil, &list, "Accept-Language", "en"); err != nil {
 		return nil, err
 	}
 	ids := make(map[string]int32, len(list.Categories))
@@ -106,7 +108,7 @@ func (c *Client) Categories(ctx context.Context) (map[string]int32, error) {
 		ids[category.Name] = category.ID
 	}
 	if ids[OtherCategory] == 0 {
-		return nil, errors.New("the stack knows no categories: are its databases migrated?")
+		return nil, errors.New("the stack has no category “Other” in English: its databases are not migrated, or the city has replaced its categories")
 	}
 	return ids, nil
 }

@@ -59,10 +59,10 @@ export default defineConfig({
     lightningcss: { targets: { chrome: version(111), firefox: version(114), safari: version(16, 4) } },
   },
   server: {
-    // Tests read the lists of problems and of categories, and the reasons that the services write down.
-    fs: { allow: ['.', '../../../../docs', '../../../../migrations', '../../../../platform', '../../notifier', '../../webhook'] },
+    // Tests read the list of problems, and the reasons that the services write down.
+    fs: { allow: ['.', '../../../../docs', '../../../../platform', '../../notifier', '../../webhook'] },
     proxy: Object.fromEntries(
-      ['/reports', '/categories', '/admin', '/notifications', '/feed', '/session', '/dev', '/config.json', '/map'].map((path) => [
+      ['/reports', '/categories', '/admin', '/notifications', '/feed', '/session', '/dev', '/config.json', '/map', '/city'].map((path) => [
         path,
         // A report has a page at the address of its data.
         { target: CITYCONNECT_URL, bypass: ({ headers }) => (headers.accept?.includes('text/html') ? '/index.html' : undefined) },

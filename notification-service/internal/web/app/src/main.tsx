@@ -3,12 +3,12 @@ import './styles/index.css';
 import { render } from 'preact';
 
 import { App } from './app';
-import { preferredLanguage, setLanguage } from './lang/i18n';
+import { language, preferredLanguage, setLanguage } from './lang/i18n';
 import { onChange, startLive } from './live/live';
 import { sendKept } from './photos/outgoing';
 import { subscribeToStages } from './photos/stages';
 import { preloadReports } from './screens/reports/reports';
-import { loadCategories } from './state/categories';
+import { keepCategories, loadCategories } from './state/categories';
 import { config, loadConfig } from './state/config';
 import { subscribeToFeed } from './state/feed';
 import { shareFollowed } from './state/followed';
@@ -20,6 +20,7 @@ import { keepSession } from './state/renewal';
 import { loadSession, recheckSession, session } from './state/session';
 import { loadPage } from './start';
 import { reloadPage } from './ui/reload';
+import { route } from './ui/router';
 import { sayFaultsAtFields } from './ui/validity';
 
 async function start(): Promise<void> {
@@ -29,6 +30,8 @@ async function start(): Promise<void> {
   const others = [setLanguage(preferredLanguage()), loadCategories()].map((load) => load.catch(() => {})); // the page can do without
   await loadPage(() => Promise.all([loadConfig(), loadSession()]), root);
   await Promise.all(others);
+  // The city's first language is known only now, for whoever has none of the page's.
+  if (preferredLanguage() !== language.value) await setLanguage(preferredLanguage()).catch(() => {});
   if (location.search.includes('code=') || location.search.includes('error=')) {
     await (await import('./state/oidc')).finishSignIn();
     return;
@@ -51,6 +54,7 @@ async function start(): Promise<void> {
     await loadNotifications().catch(() => {});
   }
   startLive();
+  keepCategories(() => route.value.path.join('/'));
   keepSession();
   // Last: it fetches the page's files once more, to keep them.
   if (import.meta.env.PROD && 'serviceWorker' in navigator) navigator.serviceWorker.register('/sw.js').catch(() => {});

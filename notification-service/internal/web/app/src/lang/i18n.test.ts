@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 
 import problems from '../../../../../../docs/problems.md?raw';
-import migration from '../../../../../../migrations/report/0001_reports.up.sql?raw';
 import type { DeadLetter, Delivery, Notification, OutboxAct, Replay, Status, VoteType, Webhook } from '../api/client';
 import { preferences } from '../state/preferences';
 import type { Role } from '../state/session';
@@ -70,17 +69,10 @@ describe('there is a word for', () => {
     const mistakes = ['malformed-body', 'unsupported-media-type', 'body-too-large', 'cross-site', 'method-not-allowed'];
     mistakes.push('precondition-required', 'malformed-request', 'uri-too-long', 'header-too-large', 'http-not-supported');
     // Those that the server explains better, or a screen in words of its own.
-    const explained = ['conflict', 'idempotency-key-reused'];
+    const explained = ['conflict', 'idempotency-key-reused', 'signpost'];
     const others = [...mistakes, ...explained];
     expect(kinds.filter((kind) => !isWord(`problem.${kind}`) && !others.includes(kind ?? ''))).toEqual([]);
   });
-});
-
-test('there is a word for each category that the services start with', () => {
-  const inserted = /insert into categories[^;]*;/.exec(migration)?.[0] ?? '';
-  const names = [...inserted.matchAll(/^ {2}\(\d+, '([^']+)'/gm)].map(([, name]) => name);
-  expect(names.length).toBeGreaterThan(5);
-  for (const name of names) expect(`category-name.${name}`).toSatisfy(isWord);
 });
 
 test('every event has words', () => {

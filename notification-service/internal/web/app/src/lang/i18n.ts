@@ -7,6 +7,7 @@
  */
 import { batch, computed, signal } from '@preact/signals';
 
+import { config } from '../state/config';
 import { preferences } from '../state/preferences';
 import en from './en.json';
 
@@ -52,9 +53,9 @@ function codeOf(tag: string): string {
   return code === 'in' ? 'id' : code;
 }
 
-/** The chosen language, or else the first of the browser's that we have. */
+/** The chosen language, or else the first of the browser's that we have, or of the city's. */
 export function preferredLanguage(): string {
-  const wanted = [preferences.language.value, ...navigator.languages.map(codeOf)];
+  const wanted = [preferences.language.value, ...navigator.languages.map(codeOf), ...(config.city?.languages ?? [])];
   return wanted.find((tag) => tag && tag in languages) ?? 'en';
 }
 

@@ -1,10 +1,107 @@
-import { signal } from '@preact/signals';
+/** What reports can be about, in the city's words and the reader's language. */
+import { computed, effect, signal, untracked } from '@preact/signals';
 
 import { must, reportService, type Category } from '../api/client';
+import { debounce } from '../live/batch';
+import { preferences } from './preferences';
 
-/** What a report can be about; empty until it is known. */
+/** All categories in the city's order, and behind them those that only older reports have; empty until they are known. */
 export const categories = signal<Category[]>([]);
 
+/** Those that the city uses now. */
+export const inUse = computed(() => categories.value.filter(({ retired }) => !retired));
+
+const byId = computed(() => new Map(categories.value.map((category) => [category.id, category])));
+
+/** How far apart the list is asked for where nothing says that it has changed. */
+const APART_MS = 2_000;
+
+/** Counts requests: only the answer to the latest is shown, which is that in the chosen language. */
+let requests = 0;
+let askedAt = 0;
+/** Of the answer that is shown. The browser keeps the answer, and sends the tag along by itself. */
+let shown: string | null = null;
+
+declare global {
+  /** What public/early.js asked for. */
+  var earlyCategories: Promise<Response | undefined> | undefined;
+}
+
 export async function loadCategories(): Promise<void> {
-  categories.value = (await must(reportService.GET('/categories'))).categories;
+  const request = ++requests;
+  askedAt = Date.now();
+  const asked = globalThis.earlyCategories;
+  globalThis.earlyCategories = undefined;
+  const early = await asked;
+  const answer = early?.ok ? await read(early) : await ask();
+  if (request !== requests) return;
+  if (answer.tag && answer.tag === shown) return;
+  shown = answer.tag;
+  categories.value = answer.categories;
+}
+
+async function read(response: Response): Promise<{ tag: string | null; categories: Category[] }> {
+  const { categories } = (await response.json()) as { categories: Category[] };
+  return { tag: response.headers.get('ETag'), categories };
+}
+
+async function ask() {
+  const chosen = preferences.language.value;
+  let tag: string | null = null;
+  const answer = reportService.GET('/categories', {
+    params: { query: { include: 'retired' } },
+    ...(chosen && { headers: { 'Accept-Language': chosen } }),
+  });
+  const { categories } = await must(
+    answer.then((got) => {
+      tag = got.response.headers.get('ETag');
+      return got;
+    }),
+  );
+  return { tag, categories };
+}
+
+/** Asks whether the list has changed, unless that was asked just now. */
+export function refreshCategories(): void {
+  if (Date.now() - askedAt < APART_MS || document.visibilityState === 'hidden') return;
+  loadCategories().catch(() => {}); // what is shown stays
+}
+
+/** Every open page meets a new category at once. */
+const refreshSoon = debounce(() => void loadCategories().catch(() => {}), APART_MS);
+
+/**
+ * Keeps the names those of the chosen language, and asks whether they have changed
+ * with each place that is gone to and whenever the page is looked at again.
+ */
+export function keepCategories(place: () => string): void {
+  whenChanged(
+    () => preferences.language.value,
+    () => loadCategories().catch(() => {}),
+  );
+  whenChanged(place, refreshCategories);
+  document.addEventListener('visibilitychange', refreshCategories);
+}
+
+function whenChanged(get: () => string, act: () => unknown): void {
+  let before = get();
+  effect(() => {
+    const now = get();
+    if (now === before) return;
+    before = now;
+    untracked(act);
+  });
+}
+
+/** Categories that were asked for because a report had one that is not in the list. */
+const missed = new Set<number>();
+
+/** What a report's category is called now. A report that is newer than the list brings a name of its own. */
+export function categoryName({ category_id: id, category_name: name }: { category_id: number; category_name: string }): string {
+  const known = byId.value.get(id);
+  if (!known && categories.value.length > 0 && !missed.has(id)) {
+    missed.add(id);
+    refreshSoon();
+  }
+  return known?.name ?? name;
 }

@@ -1,5 +1,21 @@
 import { must } from '../api/client';
 
+/** What a city is called and where it says what it has to say; what is absent is not set. */
+export interface City {
+  name?: string;
+  /** The languages of its residents; the first is the default. */
+  languages: string[];
+  /** The address of its picture. */
+  logo?: string;
+  links?: {
+    privacy?: string;
+    imprint?: string;
+    accessibility?: string;
+    /** A telephone number. */
+    emergency?: string;
+  };
+}
+
 /** How this city set the page up: GET /config.json. */
 export interface Config {
   auth:
@@ -21,6 +37,8 @@ export interface Config {
     /** Whether places can be looked for beyond the map's own names. */
     geocoder?: boolean;
   };
+  /** The city's own name and looks; absent where nothing is set. */
+  city?: City;
   /** Whether the city has a mail server, so that people may be asked for an address. */
   mails?: boolean;
   /** Whether notifications are pushed to devices. */
@@ -28,6 +46,9 @@ export interface Config {
 }
 
 export let config: Config = { auth: { mode: 'none' }, map: {} };
+
+/** What the page is called: after the city, where it has a name. */
+export const cityName = () => config.city?.name ?? 'CityConnect';
 
 /** Throws a Failure if it cannot be loaded: without it nobody could sign in. */
 export async function loadConfig(): Promise<void> {

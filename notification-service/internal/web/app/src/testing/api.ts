@@ -1,7 +1,7 @@
 /** Answers of the services, for tests. */
 import { vi } from 'vitest';
 
-import { notificationService, reportService, type Notification, type Problem, type Report } from '../api/client';
+import { notificationService, reportService, type Category, type Notification, type Problem, type Report } from '../api/client';
 
 type Answer = { data?: unknown; error?: unknown; response: Response };
 
@@ -14,7 +14,10 @@ export function refused(status: number, kind: string, errors?: Problem['errors']
   return { error, response: new Response(null, { status }) };
 }
 
-type Handler = (path: string, options: { params?: Record<string, Record<string, unknown>>; body?: unknown }) => Answer | Promise<Answer>;
+type Handler = (
+  path: string,
+  options: { params?: Record<string, Record<string, unknown>>; body?: unknown; headers?: Record<string, string> },
+) => Answer | Promise<Answer>;
 
 /** Lets handle answer all requests of a method to a service, and records them. */
 export function serve(
@@ -58,6 +61,10 @@ export function report(part: Partial<Report> = {}): Report {
     updated_at: '2026-01-01T12:00:00Z',
     ...part,
   };
+}
+
+export function category(part: Partial<Category> = {}): Category {
+  return { id: 2, name: 'Street lights and signals', hint: '', group: '', icon: 'lamp', accepts_reports: true, ...part };
 }
 
 export function notification(part: Partial<Notification> = {}): Notification {

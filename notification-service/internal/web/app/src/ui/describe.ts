@@ -1,12 +1,11 @@
 import type { FeedEvent, Notification } from '../api/client';
 import { number, t, tn } from '../lang/i18n';
-import { categoryName } from './category';
 
 /** What happened to a report, in a few words. */
 export function describe(event: Notification | FeedEvent): string {
   switch (event.type) {
     case 'report.created':
-      return event.category_name ? t('event.created-in', { category: categoryName(event.category_name) }) : t('event.created');
+      return event.category_name ? t('event.created-in', { category: event.category_name }) : t('event.created');
     case 'report.status.updated':
       if (event.reply) return t('event.reply');
       return t('event.status', { status: t(`status.${event.status ?? 'pending'}`) });
@@ -24,7 +23,7 @@ export function describe(event: Notification | FeedEvent): string {
       return t('event.commented');
     case 'report.overdue':
       return t(event.overdue_level && event.overdue_level > 1 ? 'event.overdue-more' : 'event.overdue', {
-        category: categoryName(event.category_name ?? ''),
+        category: event.category_name ?? '',
         level: number(event.overdue_level ?? 1),
       });
     case 'report.photo.ready':

@@ -1,38 +1,61 @@
 import { render } from 'preact';
 import { act } from 'preact/test-utils';
-import { expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 
-import { setLanguage } from '../../lang/i18n';
 import { categories } from '../../state/categories';
-import { discardDraft, updateDraft } from '../../state/draft';
-import { PickCategory } from './category';
+import { discardDraft, draft, updateDraft } from '../../state/draft';
+import { category } from '../../testing/api';
+import { PickCategory, signpost } from './category';
 
-test('a category is found by the words of the reader, and the chosen one stays in sight', async () => {
+let root: HTMLElement;
+const show = () => act(() => render(<PickCategory />, root));
+const names = () => [...root.querySelectorAll('.option')].map(({ textContent }) => textContent);
+
+beforeEach(() => {
   discardDraft();
-  const names = [
-    'Roads and potholes',
-    'Street lights and signals',
-    'Graffiti',
-    'Parks and trees',
-    'Sidewalks',
-    'Animals',
-    'Water and drainage',
-  ];
-  categories.value = [...names, 'Waste and illegal dumping', 'Other'].map((name, id) => ({ id: id + 1, name, description: '' }));
-  await setLanguage('id');
-  const root = document.createElement('div');
-  await act(() => render(<PickCategory />, root));
+  root = document.createElement('div');
+  document.body.replaceChildren(root);
+});
+
+test('a category is found by its name, hint and group, and the chosen one stays in sight', async () => {
+  const all = ['Jalan', 'Lampu', 'Grafiti', 'Pohon', 'Trotoar', 'Hewan', 'Air', 'Sampah', 'Lainnya'];
+  categories.value = all.map((name, id) => category({ id: id + 1, name, hint: name === 'Air' ? 'Banjir' : '' }));
+  await show();
   const found = async (words: string) => {
     const field = root.querySelector<HTMLInputElement>('[type=search]')!;
     field.value = words;
     await act(() => void field.dispatchEvent(new Event('input', { bubbles: true })));
-    return [...root.querySelectorAll('.option')].map(({ textContent }) => textContent);
+    return names();
   };
   expect(await found('')).toHaveLength(9);
   expect(await found('grafiti')).toEqual(['Grafiti']);
+  expect(await found('banjir')).toEqual(['AirBanjir']);
   await act(() => updateDraft({ category_id: 6 }));
   expect(await found('grafiti')).toEqual(['Grafiti', 'Hewan']);
   expect(await found('nothing of that name')).toEqual(['Hewan']);
-  await act(() => render(null, root));
-  await setLanguage('en');
+});
+
+test('categories stand under their groups, in the order of the city, without those that it no longer uses', async () => {
+  categories.value = [
+    category({ id: 1, name: 'Lamps', group: 'Streets' }),
+    category({ id: 2, name: 'Noise' }),
+    category({ id: 3, name: 'Holes', group: 'Streets' }),
+    category({ id: 4, name: 'Old', retired: true }),
+  ];
+  await show();
+  expect([...root.querySelectorAll('[role=group]')].map((group) => group.getAttribute('aria-label'))).toEqual(['Streets']);
+  expect(names()).toEqual(['Lamps', 'Holes', 'Noise']);
+});
+
+test('a signpost says where to turn, with a number that can be called', async () => {
+  categories.value = [
+    category({ id: 1, name: 'Gas', hint: 'Call 112 or (0251) 8321075, 07:30-16:00.', accepts_reports: false }),
+    category(),
+  ];
+  await show();
+  expect(signpost()).toBeUndefined();
+  await act(() => root.querySelector<HTMLInputElement>('input')!.click());
+  expect([draft.value.category_id, signpost()?.name]).toEqual([1, 'Gas']);
+  const numbers = [...root.querySelectorAll('.note a')].map((link) => link.getAttribute('href'));
+  expect(numbers).toEqual(['tel:112', 'tel:02518321075']);
 });

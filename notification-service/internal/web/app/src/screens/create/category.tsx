@@ -1,27 +1,49 @@
 import { useEffect, useState } from 'preact/hooks';
 
+import type { Category } from '../../api/client';
 import { t } from '../../lang/i18n';
-import { categories, loadCategories } from '../../state/categories';
+import { inUse, loadCategories } from '../../state/categories';
 import { draft, updateDraft } from '../../state/draft';
-import { categoryIcon, categoryName } from '../../ui/category';
+import { categoryIcon } from '../../ui/category';
+import { groupBy } from '../../ui/group';
 import { Icon } from '../../ui/icons';
+import { WithPhones } from '../../ui/phones';
 import { Fault } from '../../ui/problem';
 import { FieldFault } from './field-fault';
 
 /** With fewer one sees them all at a glance. */
 const SEARCHED = 8;
 
-/** What the problem is about: one of the city's categories, by picture and name. */
+/** The chosen category, if it only says where to turn: nothing is filed under it. */
+export const signpost = (): Category | undefined =>
+  inUse.value.find(({ id, accepts_reports }) => id === draft.value.category_id && !accepts_reports);
+
+/** What the problem is about: one of the city's categories. */
 export function PickCategory() {
-  const [wanted, setWanted] = useState('');
   const [error, setError] = useState<unknown>();
   const fetch = () => loadCategories().then(() => setError(undefined), setError);
   useEffect(() => {
-    if (categories.value.length === 0) void fetch();
+    if (inUse.value.length === 0) void fetch();
   }, []);
-  const chosen = draft.value.category_id;
-  const all = categories.value.map((category) => ({ ...category, shown: categoryName(category.name) }));
-  const found = all.filter(({ id, shown, description }) => id === chosen || matches(`${shown} ${description}`, wanted));
+  return (
+    <>
+      <CategoryChoice all={inUse.value} chosen={draft.value.category_id} onChoose={(id) => updateDraft({ category_id: id })} />
+      <FieldFault pointers={['/category_id']} />
+      <Fault error={error} retry={() => void fetch()} />
+    </>
+  );
+}
+
+interface Props {
+  all: Category[];
+  chosen: number | undefined;
+  onChoose(id: number): void;
+}
+
+/** Categories by picture, name and hint, under their groups. What a signpost says stands out once it is chosen. */
+export function CategoryChoice({ all, chosen, onChoose }: Props) {
+  const [wanted, setWanted] = useState('');
+  const found = all.filter(({ id, name, hint, group }) => id === chosen || matches(`${name} ${hint} ${group}`, wanted));
   return (
     <>
       {all.length > SEARCHED && (
@@ -31,20 +53,56 @@ export function PickCategory() {
           <input type="search" placeholder={t('category.search')} value={wanted} onInput={(e) => setWanted(e.currentTarget.value)} />
         </label>
       )}
-      <div class="options categories" role="radiogroup" aria-label={t('category')}>
-        {found.map(({ id, name, shown }) => (
-          <label key={id} class="option">
-            <input type="radio" name="category" required checked={chosen === id} onChange={() => updateDraft({ category_id: id })} />
-            <Icon name={categoryIcon(name)} />
-            <span>{shown}</span>
-          </label>
+      <div class="stack category-groups" role="radiogroup" aria-label={t('category')}>
+        {[...groupBy(found, ({ group }) => group)].map(([group, members]) => (
+          <div key={group} role={group ? 'group' : undefined} aria-label={group || undefined}>
+            {group && <h3 aria-hidden="true">{group}</h3>}
+            <div class="options categories">
+              {members.map((category) => (
+                <Choice key={category.id} category={category} chosen={category.id === chosen} onChoose={onChoose} />
+              ))}
+            </div>
+          </div>
         ))}
       </div>
       {all.length > 0 && found.length === 0 && <p class="quiet">{t('category.none')}</p>}
-      <FieldFault pointers={['/category_id']} />
-      <Fault error={error} retry={() => void fetch()} />
     </>
   );
+}
+
+/** A number in a hint can be called with a tap, which chooses nothing: it stands outside of the label. */
+function Choice({ category: { id, name, hint, icon, accepts_reports }, chosen, onChoose }: ChoiceProps) {
+  const instead = chosen && !accepts_reports;
+  return (
+    <div class="category-choice">
+      <label class="option">
+        <input
+          type="radio"
+          name="category"
+          required
+          checked={chosen}
+          aria-describedby={instead ? `instead-${id}` : undefined}
+          onChange={() => onChoose(id)}
+        />
+        <Icon name={categoryIcon(icon)} />
+        <span>
+          {name}
+          {hint && !instead && <small>{hint}</small>}
+        </span>
+      </label>
+      {instead && (
+        <p class="note" id={`instead-${id}`} role="status">
+          <strong>{t('category.signpost')}</strong> <WithPhones text={hint} />
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface ChoiceProps {
+  category: Category;
+  chosen: boolean;
+  onChoose(id: number): void;
 }
 
 function matches(text: string, wanted: string): boolean {

@@ -5,15 +5,17 @@ import { t } from '../../lang/i18n';
 import { createChoice, MAX_PHOTOS, ofDraft } from '../../photos/chosen';
 import { keepForSignIn } from '../../photos/kept';
 import { Picker } from '../../photos/picker';
+import { loadCategories } from '../../state/categories';
 import { config } from '../../state/config';
 import { discardDraft, draft, draftError, fileDraft, updateDraft } from '../../state/draft';
 import { handOver } from '../../state/handover';
 import { session } from '../../state/session';
 import { lazily } from '../../ui/lazily';
+import { Phone } from '../../ui/phones';
 import { Fault } from '../../ui/problem';
 import { go, href, route, setQuery } from '../../ui/router';
 import { FieldFault, OtherFaults } from './field-fault';
-import { PickCategory } from './category';
+import { PickCategory, signpost } from './category';
 import { hasPlace, Place } from './place';
 import { Privacy } from './privacy';
 
@@ -29,6 +31,7 @@ const steps = [
   { name: 'words', fields: ['/title', '/description'] },
   { name: 'privacy', fields: ['/privacy_level'] },
 ] as const;
+const WHAT = 1;
 
 async function send(): Promise<void> {
   const { privacy_level, mail } = draft.value;
@@ -44,9 +47,12 @@ export function CreateScreen() {
   // What was sent shows its outcome, which is on the last step.
   const at = sending ? steps.length - 1 : Math.min(Math.max(Number(route.value.query.get('step') ?? 1) - 1, 0), steps.length - 1) || 0;
   const last = at === steps.length - 1;
+  const emergency = config.city?.links?.emergency;
   const [asking, setAsking] = useState(false);
   useEffect(() => {
-    const wrong = steps.findIndex(({ fields }) => fields.some((field) => error instanceof Failure && error.fault(field)));
+    if (!(error instanceof Failure)) return;
+    const wrong = error.kind === 'signpost' ? WHAT : steps.findIndex(({ fields }) => fields.some((field) => error.fault(field)));
+    if (wrong === WHAT) loadCategories().catch(() => {}); // the city has changed them while this was written
     if (wrong >= 0) setQuery({ step: stepName(wrong) });
   }, [error]);
   const heading = useRef<HTMLHeadingElement>(null);
@@ -64,6 +70,7 @@ export function CreateScreen() {
   const submit = (event: Event) => {
     event.preventDefault();
     if (at === 0 && !hasPlace()) return setAsking(true);
+    if (signpost() && at >= WHAT) return move(WHAT);
     if (!last) return move(at + 1);
     if (session.value) return void send();
     handOver({ draft: draft.value });
@@ -72,6 +79,11 @@ export function CreateScreen() {
   return (
     <div class="narrow create">
       <h1 tabIndex={-1}>{t('new')}</h1>
+      {at === 0 && emergency && (
+        <p class="note">
+          {t('new.emergency')} <Phone number={emergency} />
+        </p>
+      )}
       <ol class="steps" aria-label={t('new.steps')}>
         {steps.map(({ name }, i) => (
           <li key={name} data-done={i < at}>
@@ -102,7 +114,7 @@ export function CreateScreen() {
               }}
             />
           )}
-          {at === 1 && (
+          {at === WHAT && (
             <>
               <PickCategory />
               <Duplicates />
@@ -123,7 +135,9 @@ export function CreateScreen() {
               {t(sending ? 'new.again' : session.value ? 'new.file' : 'new.sign-in')}
             </button>
           ) : (
-            <button class="primary">{t('new.next')}</button>
+            <button class="primary" disabled={at === WHAT && signpost() !== undefined}>
+              {t('new.next')}
+            </button>
           )}
           {at > 0 && !sending && (
             <button type="button" onClick={() => move(at - 1)}>

@@ -4,7 +4,6 @@ import { must, reportService, type Department } from '../../api/client';
 import { t } from '../../lang/console';
 import { categories } from '../../state/categories';
 import { toast } from '../../state/toasts';
-import { categoryName } from '../../ui/category';
 import { Fault } from '../../ui/problem';
 
 /** The city's departments, and which of them get the reports of which category. All are saved together. */
@@ -55,16 +54,18 @@ export function Departments() {
           </label>
           <fieldset class="choices">
             <legend>{t('departments.categories')}</legend>
-            {categories.value.map((category) => (
-              <label key={category.id} class="chip">
-                <input
-                  type="checkbox"
-                  checked={category_ids.includes(category.id)}
-                  onChange={(event) => route(category.id, id, event.currentTarget.checked)}
-                />
-                <span>{categoryName(category.name)}</span>
-              </label>
-            ))}
+            {categories.value
+              .filter(({ id, retired }) => !retired || category_ids.includes(id))
+              .map((category) => (
+                <label key={category.id} class="chip">
+                  <input
+                    type="checkbox"
+                    checked={category_ids.includes(category.id)}
+                    onChange={(event) => route(category.id, id, event.currentTarget.checked)}
+                  />
+                  <span>{category.name}</span>
+                </label>
+              ))}
           </fieldset>
           <p>
             <button type="button" class="danger-quiet" onClick={() => setAll(all.filter((each) => each.id !== id))}>

@@ -8,13 +8,13 @@ import { located } from '../../map/located';
 import { Map } from '../../map/map';
 import { Moderation } from '../../moderation/moderation';
 import { Gallery } from '../../photos/gallery';
+import { categoryName } from '../../state/categories';
 import { config } from '../../state/config';
 import { loadWaiting, templates } from '../../state/desk';
 import { movedTo, type Moved } from '../../state/moved';
 import { keepNote, noteOn } from '../../state/notes';
 import { assignmentOf, createWork, type OpenWork } from '../../state/work';
 import { Badge } from '../../ui/badge';
-import { categoryName } from '../../ui/category';
 import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
 import { reference } from '../../ui/reference';
@@ -148,7 +148,7 @@ function Head({ task, open, onCorrect }: { task: Task; open: OpenWork; onCorrect
         <span aria-live="polite">
           <Badge status={task.status} />
         </span>
-        <span>{categoryName(task.category_name)}</span>
+        <span>{categoryName(task)}</span>
         {task.privacy_level === 'anonymous' && <span>{t('report.by-nobody')}</span>}
         {words?.reporter && <span>{t('report.by', { name: words.reporter })}</span>}
         <Time at={task.created_at} full />

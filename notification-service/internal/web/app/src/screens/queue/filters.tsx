@@ -4,12 +4,11 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { must, reportService, type MapPoints, type QueueCounts } from '../../api/client';
 import { number, t } from '../../lang/queue';
 import { Map } from '../../map/map';
-import { categories } from '../../state/categories';
 import { config } from '../../state/config';
 import { departments, me } from '../../state/desk';
 import type { QueueFilters } from '../../state/queue';
 import { STATUSES } from '../../ui/badge';
-import { categoryName } from '../../ui/category';
+import { CategoryOptions } from '../../ui/category';
 import { setQuery } from '../../ui/router';
 import { Search } from '../reports/filters';
 import { LEVELS } from './overdue';
@@ -73,17 +72,9 @@ export function FilterBar({ filters, counts, children }: Props) {
       onSubmit={(event) => event.preventDefault()}
     >
       <Search q={q} />
-      <Choice
-        name="category"
-        label={t('category')}
-        value={category.join()}
-        all={t('category.all')}
-        options={categories.value.map(({ id, name }) => ({
-          value: String(id),
-          name: categoryName(name),
-          count: counts?.categories.find(({ category_id }) => category_id === id)?.count,
-        }))}
-      />
+      <Choice name="category" label={t('category')} value={category.join()} all={t('category.all')}>
+        <CategoryOptions label={({ id, name }) => counted(name, counts?.categories.find(({ category_id }) => category_id === id)?.count)} />
+      </Choice>
       <Choice
         name="department"
         label={t('work.department')}
@@ -173,10 +164,14 @@ interface ChoiceProps {
   value: string;
   /** What no choice is called. */
   all: string;
-  options: Option[];
+  options?: Option[];
+  /** Options that are not a plain list. */
+  children?: ComponentChildren;
 }
 
-function Choice({ name, label, value, all, options }: ChoiceProps) {
+const counted = (name: string, count: number | undefined) => (count === undefined ? name : `${name} (${number(count)})`);
+
+function Choice({ name, label, value, all, options = [], children }: ChoiceProps) {
   return (
     <label class="field">
       <span>{label}</span>
@@ -184,9 +179,10 @@ function Choice({ name, label, value, all, options }: ChoiceProps) {
         <option value="">{all}</option>
         {options.map(({ value, name, count }) => (
           <option key={value} value={value}>
-            {count === undefined ? name : `${name} (${number(count)})`}
+            {counted(name, count)}
           </option>
         ))}
+        {children}
       </select>
     </label>
   );

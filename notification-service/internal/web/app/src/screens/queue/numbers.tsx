@@ -5,7 +5,6 @@ import { language, number, t } from '../../lang/queue';
 import { categories } from '../../state/categories';
 import { departments } from '../../state/desk';
 import { queryOf, type QueueFilters } from '../../state/queue';
-import { categoryName } from '../../ui/category';
 import { Fault } from '../../ui/problem';
 import { route, setQuery } from '../../ui/router';
 import { FilterBar } from './filters';
@@ -41,7 +40,7 @@ export function Numbers({ filters }: { filters: QueueFilters }) {
   const numbers = found?.numbers;
   const byDepartment = (found?.departments ?? []).map((each): [string, Sums] => [String(each.department_id ?? 0), each]);
   const departmentName = (id: string) => departments.value.find((each) => String(each.id) === id)?.name ?? t('work.nobody');
-  const nameOf = (id: string) => categoryName(categories.value.find((category) => String(category.id) === id)?.name ?? id);
+  const nameOf = (id: string) => categories.value.find((category) => String(category.id) === id)?.name ?? id;
   return (
     <>
       <FilterBar filters={filters} counts={undefined}>

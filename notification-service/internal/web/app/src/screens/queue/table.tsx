@@ -4,9 +4,9 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Task } from '../../api/client';
 import { number, t, tn, type Word } from '../../lang/queue';
 import { FirstPhoto } from '../../photos/first-photo';
+import { categoryName } from '../../state/categories';
 import type { Order } from '../../state/queue';
 import { Badge } from '../../ui/badge';
-import { categoryName } from '../../ui/category';
 import { Time } from '../../ui/time';
 import { Overdue } from './overdue';
 
@@ -229,8 +229,8 @@ function Row({ task, index, isCurrent, isSelected, tabColumn, address, onClick, 
       <span {...cell('status')}>
         <Badge status={task.status} />
       </span>
-      <span {...cell('category')} title={categoryName(task.category_name)}>
-        {categoryName(task.category_name)}
+      <span {...cell('category')} title={categoryName(task)}>
+        {categoryName(task)}
       </span>
       <span {...cell('with')} title={worker}>
         {worker}

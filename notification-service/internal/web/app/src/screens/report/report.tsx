@@ -6,6 +6,7 @@ import { Directions } from '../../map/directions';
 import { located } from '../../map/located';
 import { Map } from '../../map/map';
 import { Gallery } from '../../photos/gallery';
+import { categoryName } from '../../state/categories';
 import { config } from '../../state/config';
 import { follow, followed, loadFollowed } from '../../state/followed';
 import { markReport, notifications } from '../../state/notifications';
@@ -13,7 +14,6 @@ import { createReport } from '../../state/report';
 import { session } from '../../state/session';
 import { toast } from '../../state/toasts';
 import { Badge } from '../../ui/badge';
-import { categoryName } from '../../ui/category';
 import { Icon } from '../../ui/icons';
 import { Modal } from '../../ui/modal';
 import { explain, Fault } from '../../ui/problem';
@@ -94,7 +94,7 @@ function Head({ report }: { report: Report }) {
         <span aria-live="polite">
           <Badge status={report.status} />
         </span>
-        <span>{categoryName(report.category_name)}</span>
+        <span>{categoryName(report)}</span>
         <span>{report.privacy_level === 'anonymous' ? t('report.by-nobody') : t('report.by', { name: report.reporter_name ?? '' })}</span>
         <Time at={report.created_at} dated />
         {report.mine && <strong>{t('report.mine')}</strong>}

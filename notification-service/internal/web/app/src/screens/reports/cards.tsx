@@ -4,10 +4,10 @@ import { useEffect } from 'preact/hooks';
 import type { Report } from '../../api/client';
 import { number, t, tn } from '../../lang/i18n';
 import { FirstPhoto } from '../../photos/first-photo';
+import { categoryName } from '../../state/categories';
 import type { ReportList } from '../../state/list';
 import { session } from '../../state/session';
 import { Badge } from '../../ui/badge';
-import { categoryName } from '../../ui/category';
 import { Fault } from '../../ui/problem';
 import { href, route } from '../../ui/router';
 import { Time } from '../../ui/time';
@@ -74,7 +74,7 @@ export function Card({ report, metres }: { report: Report; metres?: number }) {
         <p class="meta">
           <Badge status={report.status} />
           {metres !== undefined && <span>{t('duplicates.away', { metres: number(Math.round(metres)) })}</span>}
-          <span>{categoryName(report.category_name)}</span>
+          <span>{categoryName(report)}</span>
           <Time at={report.created_at} />
           <span>
             {number(report.score)} {tn('score', report.score)}

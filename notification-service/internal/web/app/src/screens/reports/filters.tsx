@@ -1,10 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { number, t } from '../../lang/i18n';
-import { categories } from '../../state/categories';
 import type { Filters } from '../../state/list';
 import { STATUSES } from '../../ui/badge';
-import { categoryName } from '../../ui/category';
+import { CategoryOptions } from '../../ui/category';
 import { Icon } from '../../ui/icons';
 import { setQuery } from '../../ui/router';
 
@@ -49,11 +48,7 @@ export function FilterBar({ filters, sorting }: { filters: Filters; sorting: Sor
           <span class="hidden">{t('category')}</span>
           <select value={filters.category.join(',')} onChange={(event) => setQuery({ category: event.currentTarget.value })}>
             <option value="">{t('category.all')}</option>
-            {categories.value.map(({ id, name }) => (
-              <option key={id} value={id}>
-                {categoryName(name)}
-              </option>
-            ))}
+            <CategoryOptions />
           </select>
         </label>
         <fieldset class="choices">

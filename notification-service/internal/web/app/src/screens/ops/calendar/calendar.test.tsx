@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { reportService, type Calendar } from '../../../api/client';
 import { setLanguage } from '../../../lang/i18n';
 import { categories } from '../../../state/categories';
-import { ok, refused, serve } from '../../../testing/api';
+import { category, ok, refused, serve } from '../../../testing/api';
 import { settled } from '../../../testing/browser';
 import { CityCalendar } from './calendar';
 
@@ -43,10 +43,7 @@ const type = (label: string, value: string) =>
 beforeEach(() => {
   root = document.createElement('div');
   document.body.replaceChildren(root);
-  categories.value = [
-    { id: 1, name: 'Roads and potholes', description: '' },
-    { id: 2, name: 'Street lights and signals', description: '' },
-  ];
+  categories.value = [category({ id: 1, name: 'Roads and potholes' }), category({ id: 2, name: 'Street lights and signals' })];
 });
 
 afterEach(() => setLanguage('en'));

@@ -2,9 +2,8 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { Failure, must, reportService, type Calendar, type Shift } from '../../../api/client';
 import { t } from '../../../lang/console';
-import { categories } from '../../../state/categories';
+import { inUse } from '../../../state/categories';
 import { toast } from '../../../state/toasts';
-import { categoryName } from '../../../ui/category';
 import { Fault } from '../../../ui/problem';
 import { weekdayName } from '../../../ui/time';
 import { Holidays } from './holidays';
@@ -94,9 +93,9 @@ export function CityCalendar() {
       <section class="panel stack" aria-labelledby="targets">
         <h2 id="targets">{t('calendar.targets')}</h2>
         <p class="quiet">{t('calendar.targets.hint')}</p>
-        {categories.value.map(({ id, name }) => (
+        {inUse.value.map(({ id, name }) => (
           <label key={id} class="field">
-            <span>{categoryName(name)}</span>
+            <span>{name}</span>
             <input
               type="number"
               inputMode="numeric"

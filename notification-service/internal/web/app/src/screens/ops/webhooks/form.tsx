@@ -68,9 +68,11 @@ export function EndpointForm({ webhook, onClose }: { webhook?: Webhook; onClose(
           <div class="stack">
             <fieldset class="choices">
               <legend>{t('category')}</legend>
-              {categories.value.map(({ id, name }) => (
-                <Chip key={id} name={name} checked={chosen.includes(id)} onChange={(on) => setChosen(toggled(chosen, id, on))} />
-              ))}
+              {categories.value
+                .filter(({ id, retired }) => !retired || chosen.includes(id))
+                .map(({ id, name }) => (
+                  <Chip key={id} name={name} checked={chosen.includes(id)} onChange={(on) => setChosen(toggled(chosen, id, on))} />
+                ))}
               <small class="quiet">{t('webhooks.categories-hint')}</small>
             </fieldset>
             <label class="field">

@@ -70,6 +70,8 @@ func TestPageAccessible(t *testing.T) {
 		look{"new secret", oskar, webhook, []browser.Action{browser.Click("button", "New secret"), browser.See("label", "Hours")}},
 		look{"recover", oskar, webhook, []browser.Action{browser.Click("button", "Recover"), browser.See("label", "From")}},
 		look{"delivery", oskar, webhook, []browser.Action{browser.Click(".rows a", "webhook.test"), browser.Click("summary", "Request and answer"), browser.See("pre", "webhook-id")}},
+		look{"categories", oskar, "ops/categories", []browser.Action{browser.Click("button", "Add a category"), browser.Click("button", "Save categories"), browser.See(".fault", "fill this in")}},
+		look{"city", oskar, "ops/city", []browser.Action{browser.See("code", "CITY_NAME")}},
 		look{"departments", oskar, "ops/departments", []browser.Action{browser.Click("button", "Add a department"), browser.See("legend", "Gets the reports of")}},
 		look{"calendar", oskar, "ops/calendar", []browser.Action{browser.Click("button", "Add hours to Monday"), browser.See("legend", "Monday")}},
 		look{"e-mail", oskar, "ops/email", []browser.Action{browser.See(".rows strong", "5.1.1")}},

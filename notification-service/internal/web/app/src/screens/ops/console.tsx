@@ -7,6 +7,8 @@ import { clockTime } from '../../ui/time';
 import { useSubject } from '../../ui/title';
 import { Audit } from './audit';
 import { CityCalendar } from './calendar/calendar';
+import { Categories } from './categories/categories';
+import { City } from './city';
 import { DeadLetters } from './dead-letters';
 import { Departments } from './departments';
 import { Email } from './email/email';
@@ -51,8 +53,10 @@ const sections: [Section, ...Section[]] = [
   { path: 'schedules', name: 'schedules', view: Schedules, waiting: failedJobs },
   { path: 'audit', name: 'audit', view: Audit },
   { path: 'search', name: 'search.button', view: SearchResults, hidden: true },
+  { path: 'categories', name: 'categories', view: Categories, setting: true },
   { path: 'departments', name: 'departments', view: Departments, setting: true },
   { path: 'calendar', name: 'calendar', view: CityCalendar, setting: true },
+  { path: 'city', name: 'city', view: City, setting: true },
 ];
 
 /** The operators' console, a tab for each part. */

@@ -8,8 +8,10 @@ import { NoPage } from './screens/no-page';
 import { ReportScreen } from './screens/report/report';
 import { ReportsScreen } from './screens/reports/reports';
 import { SignInScreen } from './screens/sign-in';
+import { Footer } from './shell/footer';
 import { Header } from './shell/header';
 import { Toasts } from './shell/toasts';
+import { cityName } from './state/config';
 import { session, sessionEnded, type Role } from './state/session';
 import { lazily } from './ui/lazily';
 import { here, href, returnedTo, route, Router } from './ui/router';
@@ -75,6 +77,7 @@ function Page() {
       <main id="main" tabIndex={-1}>
         <RequireRole screen={screen} path={path} />
       </main>
+      <Footer />
       <Toasts />
     </>
   );
@@ -102,7 +105,7 @@ function skip(event: Event): void {
 function useAnnouncedPlace(place: string, title: string): void {
   const first = useRef(true);
   useEffect(() => {
-    document.title = `${title} · CityConnect`;
+    document.title = `${title} · ${cityName()}`;
   }, [title]);
   useEffect(() => {
     if (!first.current) {

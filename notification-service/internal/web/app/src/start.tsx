@@ -1,6 +1,7 @@
 import { render } from 'preact';
 
 import { t } from './lang/i18n';
+import { cityName } from './state/config';
 import { Fault } from './ui/problem';
 
 const RETRY_MS = { first: 2_000, max: 30_000 };
@@ -25,7 +26,7 @@ export async function loadPage(load: () => Promise<unknown>, root: HTMLElement):
 function NotStarted({ error, onRetry }: { error: unknown; onRetry(): void }) {
   return (
     <main class="not-started">
-      <h1>CityConnect</h1>
+      <h1>{cityName()}</h1>
       <Fault error={error} retry={onRetry} />
       <p class="quiet">{t('start.retries')}</p>
     </main>

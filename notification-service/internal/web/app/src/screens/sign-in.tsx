@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 
 import { t } from '../lang/i18n';
 import { announceChange } from '../live/live';
+import { Brand } from '../shell/brand';
 import { config } from '../state/config';
 import { signInAs, type Role } from '../state/session';
 import { Fault } from '../ui/problem';
@@ -14,6 +15,11 @@ export function SignInScreen({ path }: { path: string[] }) {
   const to = path[0] === 'sign-in' ? (route.value.query.get('to') ?? '') : here();
   return (
     <div class="narrow">
+      {config.city?.name && (
+        <p class="brand">
+          <Brand />
+        </p>
+      )}
       <h1 tabIndex={-1}>{t('sign-in')}</h1>
       {route.value.query.has('failed') && (
         <p class="fault" role="alert">

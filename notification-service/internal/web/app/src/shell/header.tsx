@@ -5,6 +5,7 @@ import { session } from '../state/session';
 import { Icon, type IconName } from '../ui/icons';
 import { href, route } from '../ui/router';
 import { Bell } from './bell';
+import { Brand } from './brand';
 import { ConnectionState } from './connection';
 import { Menu } from './menu';
 
@@ -30,7 +31,7 @@ export function Header() {
   return (
     <header class="top">
       <a class="brand" href={href('')}>
-        <img src="/icon.svg" alt="" width="24" height="24" /> CityConnect
+        <Brand />
       </a>
       <nav aria-label={t('nav')} data-role={session.value?.role}>
         {places().map(({ path, name, icon }) => (

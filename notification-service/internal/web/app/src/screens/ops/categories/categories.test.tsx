@@ -12,7 +12,7 @@ type Setting = CategorySettings['categories'][number];
 const setting = (id: number, en: string, idn: string, part: Partial<Setting> = {}): Setting => ({
   id,
   texts: [
-    { language: 'en', name: en, hint: '', group: '' },
+    { language: 'en', name: en } as Setting['texts'][number], // the service leaves out what is empty
     { language: 'id', name: idn, hint: '', group: '' },
   ],
   icon: 'dots',
@@ -30,9 +30,10 @@ const stored = (): CategorySettings => ({
   ],
 });
 
+/** A gateway that compresses makes the tag a weak one. */
 const list = (settings: CategorySettings, tag: string) => ({
   data: settings,
-  response: new Response(null, { status: 200, headers: { ETag: tag } }),
+  response: new Response(null, { status: 200, headers: { ETag: `W/${tag}` } }),
 });
 
 let root: HTMLElement;

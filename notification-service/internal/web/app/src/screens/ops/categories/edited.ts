@@ -31,7 +31,7 @@ export function rowsOf({ categories }: CategorySettings): Row[] {
   return categories.map(({ id, texts, icon, accepts_reports, retired }) => ({
     key: keyOf(id),
     id,
-    texts: Object.fromEntries(texts.map(({ language, name, hint, group }) => [language, { name, hint, group }])),
+    texts: Object.fromEntries(texts.map(({ language, name, hint = '', group = '' }) => [language, { name, hint, group }])),
     icon,
     accepts: accepts_reports,
     retired,

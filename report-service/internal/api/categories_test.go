@@ -209,7 +209,7 @@ func TestManualsCategories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	block := regexp.MustCompile("(?s)```json\n(.*?)```").FindSubmatch(manual)
+	block := regexp.MustCompile(`(?s)<<'END'\n(.*?)\n +END\n`).FindSubmatch(manual)
 	if block == nil {
 		t.Fatal("docs/city.md has no list of categories")
 	}

@@ -16,7 +16,7 @@ var problems = map[fault.Kind]service.ProblemType{
 	report.OwnReport:         {Status: http.StatusForbidden, Name: "own-report", Title: "The report is your own"},
 	report.Closed:            {Status: http.StatusConflict, Name: "report-closed", Title: "The report is closed"},
 	report.IllegalTransition: {Status: http.StatusConflict, Name: "illegal-transition", Title: "The status does not lead there"},
-	report.Stale:             {Status: http.StatusPreconditionFailed, Name: "stale-version", Title: "The report has changed"},
+	report.Stale:             {Status: http.StatusPreconditionFailed, Name: "stale-version", Title: "It has changed since that version"},
 	report.Signpost:          {Status: http.StatusConflict, Name: "signpost", Title: "The city does not handle this by reports"},
 	report.KeyReused:         {Status: http.StatusUnprocessableEntity, Name: "idempotency-key-reused", Title: "The key belongs to another request"},
 	report.StillRunning:      {Status: http.StatusConflict, Name: "request-running", Title: "The same request is running", RetryAfter: time.Second},

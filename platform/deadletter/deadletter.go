@@ -44,6 +44,9 @@ var (
 	ErrNotOpen  error = fault.New(fault.Conflict, "the dead letter is not open")
 	ErrNothing  error = fault.New(fault.Conflict, "no open dead letter matches")
 	ErrEnded    error = fault.New(fault.Conflict, "the replay has ended")
+	// ErrTaking is the refusal of a replay while another has not taken all of its dead
+	// letters: which are left for this one is not known yet.
+	ErrTaking error = fault.New(fault.Conflict, "another replay is still taking its dead letters; try again once it has, or cancel it")
 )
 
 // Properties are the AMQP properties that a replay gives back.

@@ -45,6 +45,8 @@ type Replay struct {
 	Actor     string   // the operator who began it; empty once the audit log has forgotten
 	Queues    []string // of its dead letters, where the selection names ids
 	Causes    []string // likewise
+	Taking    bool     // it has not taken all of its dead letters yet, and sends none
+	Reopening bool     // it has ended, and what was not sent is being opened
 	Progress
 }
 

@@ -81,6 +81,12 @@ func (r *Replayer) step(ctx context.Context) (busy bool, err error) {
 	if err != nil || replay == nil {
 		return false, err
 	}
+	if replay.Taking {
+		return true, r.store.TakePortion(ctx, replay.ID)
+	}
+	if replay.Reopening {
+		return true, r.store.ReopenPortion(ctx, replay.ID)
+	}
 	next := replay.next(time.Now())
 	switch {
 	case next.state != "":

@@ -13,22 +13,40 @@ import (
 	"github.com/cityconnect/cityconnect/platform/audit"
 )
 
-// CreateReplay begins a replay of the open dead letters that the request
-// selects. They are taken in the same transaction, so that a second request of
-// the same finds none of them.
+// replayPortion is how many dead letters one transaction takes for a replay, or opens
+// after it.
+const replayPortion = 500
+
+// CreateReplay begins a replay of the open dead letters that the request selects. The
+// first portion is taken in the same transaction, and the others by a Replayer before it
+// sends any. Until then another replay is refused, so that a second request of the same
+// finds none of them.
 func (s *Store) CreateReplay(ctx context.Context, actor string, o ReplayRequest) (Replay, error) {
 	replay := Replay{
 		ID: uuid.New(), Selection: o.Selection, State: Running, PerSecond: o.PerSecond, Canary: o.Canary,
 	}
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		// Two requests at the same moment: one of them sees the other's replay.
+		var taking bool
+		if _, err := tx.Exec(ctx, `lock table replays in share row exclusive mode`); err != nil {
+			return fmt.Errorf("lock replays: %w", err)
+		}
 		err := tx.QueryRow(ctx, `
+			select exists (select from replays where state in ('running', 'paused') and take_to is not null)`).Scan(&taking)
+		if err != nil {
+			return fmt.Errorf("find replays: %w", err)
+		}
+		if taking {
+			return ErrTaking
+		}
+		err = tx.QueryRow(ctx, `
 			insert into replays (id, selection, state, total, rate_per_s, canary)
 			values ($1, $2, 'running', 0, $3, $4) returning created_at`,
 			replay.ID, o.Selection, o.PerSecond, o.Canary).Scan(&replay.CreatedAt)
 		if err != nil {
 			return fmt.Errorf("write replay: %w", err)
 		}
-		if err := take(ctx, tx, &replay, o.Limit); err != nil {
+		if err := startTaking(ctx, tx, &replay, o.Limit); err != nil {
 			return err
 		}
 		detail, err := json.Marshal(o)
@@ -40,37 +58,83 @@ func (s *Store) CreateReplay(ctx context.Context, actor string, o ReplayRequest)
 	return replay, err
 }
 
-// take gives the selected dead letters to the replay.
-func take(ctx context.Context, tx pgx.Tx, replay *Replay, limit int) error {
+// startTaking counts the selected dead letters, and gives the first of them to the
+// replay.
+func startTaking(ctx context.Context, tx pgx.Tx, replay *Replay, limit int) error {
 	replay.Selection.State = Open
+	where, args := selectionSQL(replay.Selection, 1)
+	var last *int64
+	err := tx.QueryRow(ctx, `
+		select count(*), max(id) from (select id from dead_letters where `+where+` order by id limit nullif($1, 0)) selected`,
+		append([]any{limit}, args...)...).Scan(&replay.Total, &last)
+	if err != nil {
+		return fmt.Errorf("count dead letters: %w", err)
+	}
+	if replay.Total == 0 {
+		return ErrNothing
+	}
+	_, err = tx.Exec(ctx, `update replays set total = $2, take_to = $3 where id = $1`, replay.ID, replay.Total, last)
+	if err != nil {
+		return fmt.Errorf("write replay: %w", err)
+	}
+	return takePortion(ctx, tx, replay)
+}
+
+// TakePortion gives the next dead letters to a running replay that has not taken all.
+func (s *Store) TakePortion(ctx context.Context, id uuid.UUID) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		replay := Replay{ID: id}
+		err := tx.QueryRow(ctx, `
+			select selection from replays where id = $1 and state = 'running' and take_to is not null for update`, id).
+			Scan(&replay.Selection)
+		if errors.Is(err, pgx.ErrNoRows) { // an operator was faster
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("lock replay: %w", err)
+		}
+		replay.Selection.State = Open
+		return takePortion(ctx, tx, &replay)
+	})
+}
+
+// takePortion takes dead letters for a replay whose row tx has locked. Once none is
+// left, the replay's total is what it has: some may have been discarded in between.
+func takePortion(ctx context.Context, tx pgx.Tx, replay *Replay) error {
 	where, args := selectionSQL(replay.Selection, 2)
 	tag, err := tx.Exec(ctx, `
 		update dead_letters set state = 'replaying', replay_id = $1, sent_at = null
 		where id in (select id from dead_letters where `+where+`
-		  order by id limit nullif($2, 0) for update skip locked)`,
-		append([]any{replay.ID, limit}, args...)...)
+		  and id <= (select take_to from replays where id = $1)
+		  order by id limit $2 for update skip locked)`,
+		append([]any{replay.ID, replayPortion}, args...)...)
 	if err != nil {
 		return fmt.Errorf("select dead letters: %w", err)
 	}
-	replay.Total = int(tag.RowsAffected())
-	replay.Pending = replay.Total
-	if replay.Total == 0 {
-		return ErrNothing
+	replay.Pending, replay.Taking = int(tag.RowsAffected()), true
+	if tag.RowsAffected() == replayPortion {
+		return nil
 	}
-	if _, err := tx.Exec(ctx, `update replays set total = $2 where id = $1`, replay.ID, replay.Total); err != nil {
+	err = tx.QueryRow(ctx, `
+		update replays set take_to = null, total = (
+		  select count(*) from dead_letters where replay_id = $1 and state = 'replaying')
+		where id = $1 returning total`, replay.ID).Scan(&replay.Total)
+	if err != nil {
 		return fmt.Errorf("write replay: %w", err)
 	}
+	replay.Taking = false
 	return nil
 }
 
-// ClaimReplay leases to owner a running replay that has no other owner.
+// ClaimReplay leases to owner a replay that has no other owner: a running one, or one
+// that has ended and has dead letters to open.
 func (s *Store) ClaimReplay(ctx context.Context, owner uuid.UUID, lease time.Duration) (*Replay, error) {
 	var id uuid.UUID
 	err := s.pool.QueryRow(ctx, `
 		update replays set owner = $1, lease_until = now() + $2
 		where id = (
 		  select id from replays
-		  where state = 'running' and (owner = $1 or lease_until is null or lease_until < now())
+		  where (state = 'running' or reopening) and (owner = $1 or lease_until is null or lease_until < now())
 		  order by lease_until nulls first, created_at limit 1 for update skip locked)
 		returning id`, owner, lease).Scan(&id)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -121,25 +185,37 @@ func (s *Store) MarkSent(ctx context.Context, id uuid.UUID, letters []int64) err
 }
 
 // EndReplay puts a running replay into an end state. Dead letters that were not sent
-// are open again.
+// are opened again, in portions.
 func (s *Store) EndReplay(ctx context.Context, id uuid.UUID, state ReplayState, reason string) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `
-			update replays set state = $2, reason = $3, ended_at = now(), lease_until = null
+			update replays set state = $2, reason = $3, ended_at = now(), lease_until = null, take_to = null, reopening = true
 			where id = $1 and state in ('running', 'paused')`, id, state, reason)
 		if err != nil {
 			return fmt.Errorf("end replay: %w", err)
 		}
-		return reopenUnsent(ctx, tx, id)
+		return reopenPortion(ctx, tx, id)
 	})
 }
 
-func reopenUnsent(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
-	_, err := tx.Exec(ctx, `
-		update dead_letters set state = 'open', replay_id = null
-		where replay_id = $1 and state = 'replaying' and sent_at is null`, id)
+// ReopenPortion opens the next dead letters that a replay which has ended did not send.
+func (s *Store) ReopenPortion(ctx context.Context, id uuid.UUID) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return reopenPortion(ctx, tx, id) })
+}
+
+func reopenPortion(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
+	tag, err := tx.Exec(ctx, `
+		update dead_letters set state = 'open', replay_id = null where id = any(array(
+		  select id from dead_letters where replay_id = $1 and state = 'replaying' and sent_at is null
+		  order by id limit $2 for update))`, id, replayPortion)
 	if err != nil {
 		return fmt.Errorf("open dead letters that were not sent: %w", err)
+	}
+	if tag.RowsAffected() == replayPortion {
+		return nil
+	}
+	if _, err := tx.Exec(ctx, `update replays set reopening = false, lease_until = null where id = $1`, id); err != nil {
+		return fmt.Errorf("write replay: %w", err)
 	}
 	return nil
 }
@@ -149,7 +225,7 @@ func reopenUnsent(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
 // says nothing to a reader: their queues and causes do.
 const replaySQL = `
 select r.id, r.created_at, r.selection, r.state, r.total, r.rate_per_s, r.canary, r.reason, r.ended_at,
-  coalesce(a.actor, ''), w.queues, w.causes, p.pending, p.in_flight, p.resolved, f.failed, p.last_sent
+  coalesce(a.actor, ''), w.queues, w.causes, r.take_to is not null, r.reopening, p.pending, p.in_flight, p.resolved, f.failed, p.last_sent
 from replays r
 left join (
   select replay_id, min(actor) as actor from operations_audit
@@ -196,11 +272,12 @@ func (s *Store) Replays(ctx context.Context, limit int) ([]Replay, error) {
 }
 
 // SetReplayState moves a replay that has not ended into state: paused, running
-// again, or cancelled, which opens the dead letters that were not sent.
+// again, or cancelled, which opens the dead letters that were not sent, in portions.
 func (s *Store) SetReplayState(ctx context.Context, actor string, id uuid.UUID, state ReplayState) (Replay, error) {
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `
-			update replays set state = $2, lease_until = null, ended_at = case when $2 = 'cancelled' then now() end
+			update replays set state = $2, lease_until = null, ended_at = case when $2 = 'cancelled' then now() end,
+			  take_to = case when $2 = 'cancelled' then null else take_to end, reopening = $2 = 'cancelled'
 			where id = $1 and state in ('running', 'paused')`, id, state)
 		if err != nil {
 			return fmt.Errorf("set state of replay: %w", err)
@@ -209,7 +286,7 @@ func (s *Store) SetReplayState(ctx context.Context, actor string, id uuid.UUID, 
 			return ErrEnded
 		}
 		if state == Cancelled {
-			if err := reopenUnsent(ctx, tx, id); err != nil {
+			if err := reopenPortion(ctx, tx, id); err != nil {
 				return err
 			}
 		}

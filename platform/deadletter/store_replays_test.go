@@ -191,3 +191,92 @@ func TestSteerReplay(t *testing.T) {
 		t.Errorf("audit %v, want %v", got, want)
 	}
 }
+
+// A replay of 100,000 dead letters is begun and cancelled by short transactions. Whatever
+// dies in between, it has all of them once they are taken, and all are open again at the
+// end; while they are being taken, nobody else takes any.
+func TestManyAreTakenAndOpenedInPortions(t *testing.T) {
+	t.Parallel()
+	store, pool := newStoreWithLetters(t, 1)
+	const most, many = 1000, 100_000
+	mustExec(t, pool, `
+		insert into dead_letters (queue, message_id, type, body, properties, headers, error_class, error, error_group, first_failed_at, failed_at)
+		select queue, 'm ' || n, type, body, properties, headers, error_class, error, error_group, first_failed_at, failed_at
+		from dead_letters, generate_series(2, $1) n`, many)
+	mustExec(t, pool, `create table before_act (id bigint primary key, state text)`)
+	inState := func(state deadletter.State) (n int) {
+		t.Helper()
+		if err := pool.QueryRow(t.Context(), `select count(*) from dead_letters where state = $1`, state).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	wantShort := func(what string, act func() error) {
+		t.Helper()
+		mustExec(t, pool, `truncate before_act`)
+		mustExec(t, pool, `insert into before_act select id, state from dead_letters`)
+		if err := act(); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		var changed int
+		err := pool.QueryRow(t.Context(), `select count(*) from dead_letters d join before_act b using (id) where d.state <> b.state`).Scan(&changed)
+		if err != nil || changed == 0 || changed > most {
+			t.Errorf("%s changes %d dead letters (error %v), want %d at most", what, changed, err, most)
+		}
+	}
+	request := deadletter.ReplayRequest{Selection: deadletter.Selection{Queue: votes}, Canary: 2}
+	var replay deadletter.Replay
+	wantShort("create", func() error { replay = mustReplay(t, store, request); return nil })
+	if replay.Total != many || !replay.Taking {
+		t.Errorf("the replay has %d dead letters, taking %v; want %d, and more to take", replay.Total, replay.Taking, many)
+	}
+	if _, err := store.CreateReplay(t.Context(), "pavel", request); !errors.Is(err, deadletter.ErrTaking) {
+		t.Errorf("a second replay at that time: error %v, want ErrTaking", err)
+	}
+	wantShort("take", func() error { return store.TakePortion(t.Context(), replay.ID) })
+	mustExec(t, pool, `update dead_letters set state = 'discarded' where state = 'open' and id % 2 = 0`)
+	mustArchive(t, store, letter(votes, "later", "timeout", 1)) // belongs to no replay
+	left := inState(deadletter.Open) + inState(deadletter.Replaying) - 1
+	owner := uuid.New()
+	for {
+		claimed, err := store.ClaimReplay(t.Context(), owner, time.Hour)
+		if err != nil || claimed == nil {
+			t.Fatalf("claimed %v (error %v)", claimed, err)
+		}
+		if !claimed.Taking {
+			if claimed.Total != left || claimed.Pending != left {
+				t.Errorf("%d of %d dead letters wait, want %d", claimed.Pending, claimed.Total, left)
+			}
+			break
+		}
+		if err := store.TakePortion(t.Context(), replay.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := inState(deadletter.Open); got != 1 {
+		t.Errorf("%d dead letters are open, want the one that came later", got)
+	}
+	wantShort("cancel", func() error {
+		_, err := store.SetReplayState(t.Context(), "pavel", replay.ID, deadletter.Cancelled)
+		return err
+	})
+	wantShort("open", func() error { return store.ReopenPortion(t.Context(), replay.ID) })
+	for {
+		claimed, err := store.ClaimReplay(t.Context(), owner, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if claimed == nil {
+			break
+		}
+		if err := store.ReopenPortion(t.Context(), claimed.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := inState(deadletter.Open); got != left+1 {
+		t.Errorf("%d dead letters are open, want all %d", got, left+1)
+	}
+	if r, err := store.Replay(t.Context(), replay.ID); err != nil || r.State != deadletter.Cancelled || r.Reopening || r.Pending != 0 {
+		t.Errorf("at the end the replay is %+v (error %v)", r, err)
+	}
+}

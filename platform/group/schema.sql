@@ -45,10 +45,12 @@ create table replays (
   reason text not null default '', -- why it stopped
   ended_at timestamptz,
   owner uuid,
-  lease_until timestamptz
+  lease_until timestamptz,
+  take_to bigint, -- dead letters up to this are still being taken; null once all are
+  reopening boolean not null default false -- it has ended, and what was not sent is being opened
 );
 
-create index replays_running on replays (created_at) where state = 'running';
+create index replays_running on replays (created_at) where state = 'running' or reopening;
 
 create table dead_letters (
   id bigint generated always as identity primary key,

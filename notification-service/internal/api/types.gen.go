@@ -1088,7 +1088,9 @@ type Replay struct {
 	// Selection The requested `DeadLetterSelection`.
 	Selection json.RawMessage `json:"selection"`
 	State     ReplayState     `json:"state"`
-	Total     int64           `json:"total"`
+
+	// Total How many it has taken, or while it takes more, is to take.
+	Total int64 `json:"total"`
 }
 
 // ReplayState defines model for Replay.State.

@@ -1,0 +1,3 @@
+drop index replays_running;
+create index replays_running on replays (created_at) where state = 'running';
+alter table replays drop column take_to, drop column reopening;

@@ -1244,6 +1244,22 @@ type Transition struct {
 	Status Status `json:"status"`
 }
 
+// View A choice of filters that an official has named.
+type View struct {
+	// Filters The query of the page's address of the queue. Only the page reads it.
+	//
+	// Examples: status=in_progress&category=3&assignee=me
+	Filters string `json:"filters"`
+
+	// Name Different from that of the official's other views.
+	Name string `json:"name"`
+}
+
+// Views All views of an official.
+type Views struct {
+	Views []View `json:"views"`
+}
+
 // Vote A vote to be cast.
 type Vote struct {
 	// VoteType The direction of a vote.

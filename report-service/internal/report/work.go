@@ -220,3 +220,9 @@ func Count(f Filter, shares []GroupCount) Counts {
 	}
 	return c
 }
+
+// A QueueView is a choice of filters of the queue that an official has named.
+type QueueView struct {
+	Name    string
+	Filters string // the query of the page's address, which only the page reads
+}

@@ -21,11 +21,12 @@ import { StatusTabs } from './status-tabs';
 import { Table } from './table';
 import { useDialog } from './use-dialog';
 import { useRow } from './use-row';
+import { viewOf, ViewsDialog } from './views';
 
 /** Kept between visits of the screen, which then shows it at once. */
 const queue = createQueue();
 
-type Dialog = { name: 'move' | 'assign'; tasks: Task[] } | { name: 'keys' };
+type Dialog = { name: 'move' | 'assign'; tasks: Task[] } | { name: 'keys' } | { name: 'views' };
 
 /** The queue as a table, with the current report beside it. */
 export function Workbench() {
@@ -93,6 +94,7 @@ export function Workbench() {
       a: () => assign(chosen.length > 0 ? chosen : atHand ? [atHand] : []),
       n: () => open(current ?? atHand?.id, 'note'),
       u: () => undo.current?.(),
+      v: () => openDialog({ name: 'views' }),
       '/': () => document.querySelector<HTMLElement>('.workbench [type=search]')?.focus(),
       '?': () => openDialog({ name: 'keys' }),
       Escape: () => (selected.size > 0 && table.current?.contains(document.activeElement) ? queue.select([]) : close()),
@@ -112,6 +114,9 @@ export function Workbench() {
           </p>
           <button type="button" aria-pressed={mapped} onClick={() => setQuery({ map: mapped ? '' : '1' })}>
             {t('view.map')}
+          </button>
+          <button type="button" aria-haspopup="dialog" onClick={() => openDialog({ name: 'views' })}>
+            {t('work.views')}
           </button>
           <ExportButton filters={filters} />
           <button type="button" class="link keys" aria-haspopup="dialog" onClick={() => openDialog({ name: 'keys' })}>
@@ -196,6 +201,7 @@ export function Workbench() {
         <MoveDialog tasks={dialog.tasks} onMoved={(results, to) => movedMany(dialog.tasks, results, to)} onClose={endDialog} />
       )}
       {dialog?.name === 'assign' && <AssignDialog tasks={dialog.tasks} onTask={queue.put} onClose={endDialog} />}
+      {dialog?.name === 'views' && <ViewsDialog filters={viewOf(query)} onClose={endDialog} />}
       {dialog?.name === 'keys' && <KeysDialog onClose={endDialog} />}
     </>
   );

@@ -620,7 +620,10 @@ type Number struct {
 	CategoryID int32     `json:"category_id"`
 	Filed      int64     `json:"filed"`
 	Rejected   int64     `json:"rejected"`
-	Resolved   int64     `json:"resolved"`
+
+	// Reopened How often what was closed became open again.
+	Reopened int64 `json:"reopened"`
+	Resolved int64 `json:"resolved"`
 }
 
 // Numbers Numbers over time.
@@ -631,6 +634,9 @@ type Numbers struct {
 	// MedianSeconds From filing to resolution, of what was resolved; absent if nothing was.
 	MedianSeconds *int64   `json:"median_seconds,omitempty"`
 	Numbers       []Number `json:"numbers"`
+
+	// OpenAtEnd How many reports were open at the end of the time. The backlog at the end of each period follows from it and the periods behind.
+	OpenAtEnd int64 `json:"open_at_end"`
 }
 
 // OperatorHealth What a replica found out about its parts and what it depends on.

@@ -463,7 +463,7 @@ func (c *stack) observe(w world, reports []client.Report, readers map[string]*cl
 	}
 	workbench := []string{
 		"/reports/queue", "/reports/queue/counts", "/reports/queue?order=changed", "/reports/export", "/reports/numbers?interval=day",
-		"/reports/moves", "/reports/categories", "/reports/departments", "/reports/templates", "/reports/queue/abuse", "/reports/queue?hidden=true",
+		"/reports/moves", "/reports/categories", "/reports/departments", "/reports/templates", "/reports/views", "/reports/queue/abuse", "/reports/queue?hidden=true",
 	}
 	for _, report := range reports {
 		workbench = append(workbench, "/reports/"+report.ID.String()+"/work")

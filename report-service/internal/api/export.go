@@ -144,11 +144,15 @@ func (h workbenchHandlers) countOverTime(w http.ResponseWriter, r *http.Request)
 		return fault.NewInvalid("filed_from", "must be within 400 periods of filed_to: choose a later time or a longer interval")
 	}
 	var numbers []report.PeriodCounts
+	var openAtEnd int64
 	var total report.DepartmentCounts
 	var departments []report.DepartmentCounts
 	if !findsNothing {
 		err = h.gates.do(r.Context(), r, func(ctx context.Context) (err error) {
-			numbers, err = h.workbench.CountOverTime(ctx, filter, interval)
+			if numbers, err = h.workbench.CountOverTime(ctx, filter, interval); err != nil {
+				return err
+			}
+			openAtEnd, err = h.workbench.CountOpen(ctx, filter)
 			return err
 		})
 		if err != nil {
@@ -160,7 +164,7 @@ func (h workbenchHandlers) countOverTime(w http.ResponseWriter, r *http.Request)
 	}
 	out := Numbers{
 		Numbers: make([]Number, len(numbers)), Departments: make([]DepartmentNumbers, len(departments)),
-		MedianSeconds: secondsOf(total.Median),
+		MedianSeconds: secondsOf(total.Median), OpenAtEnd: openAtEnd,
 	}
 	for i, d := range departments {
 		out.Departments[i] = DepartmentNumbers{
@@ -169,7 +173,7 @@ func (h workbenchHandlers) countOverTime(w http.ResponseWriter, r *http.Request)
 	}
 	for i, n := range numbers {
 		out.Numbers[i] = Number{
-			Begin: n.Begin, CategoryID: n.Category, Filed: n.Filed, Resolved: n.Resolved, Rejected: n.Rejected,
+			Begin: n.Begin, CategoryID: n.Category, Filed: n.Filed, Resolved: n.Resolved, Rejected: n.Rejected, Reopened: n.Reopened,
 		}
 	}
 	return service.Encode(w, http.StatusOK, out)

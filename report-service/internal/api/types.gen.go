@@ -751,7 +751,10 @@ type Number struct {
 	CategoryID int32     `json:"category_id"`
 	Filed      int64     `json:"filed"`
 	Rejected   int64     `json:"rejected"`
-	Resolved   int64     `json:"resolved"`
+
+	// Reopened How often what was closed became open again.
+	Reopened int64 `json:"reopened"`
+	Resolved int64 `json:"resolved"`
 }
 
 // Numbers Numbers over time.
@@ -762,6 +765,9 @@ type Numbers struct {
 	// MedianSeconds From filing to resolution, of what was resolved; absent if nothing was.
 	MedianSeconds *int64   `json:"median_seconds,omitempty"`
 	Numbers       []Number `json:"numbers"`
+
+	// OpenAtEnd How many reports were open at the end of the time. The backlog at the end of each period follows from it and the periods behind.
+	OpenAtEnd int64 `json:"open_at_end"`
 }
 
 // OperatorHealth What a replica found out about its parts and what it depends on.
@@ -1392,6 +1398,22 @@ type Transition struct {
 
 	// Status The state of a report.
 	Status Status `json:"status"`
+}
+
+// View A choice of filters that an official has named.
+type View struct {
+	// Filters The query of the page's address of the queue. Only the page reads it.
+	//
+	// Examples: status=in_progress&category=3&assignee=me
+	Filters string `json:"filters"`
+
+	// Name Different from that of the official's other views.
+	Name string `json:"name"`
+}
+
+// Views All views of an official.
+type Views struct {
+	Views []View `json:"views"`
 }
 
 // Vote A vote to be cast.

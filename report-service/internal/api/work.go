@@ -25,9 +25,12 @@ type WorkbenchStore interface {
 	EndBulkMove(ctx context.Context, id int64, refused []uuid.UUID, idempotent *report.Idempotent) error
 	BulkMoves(ctx context.Context, limit int) ([]report.BulkMove, error)
 	CountOverTime(ctx context.Context, f report.Filter, interval report.Interval) ([]report.PeriodCounts, error)
+	CountOpen(ctx context.Context, f report.Filter) (int64, error)
 	CountByDepartment(ctx context.Context, f report.Filter) (total report.DepartmentCounts, departments []report.DepartmentCounts, err error)
 	Templates(ctx context.Context) ([]report.Template, error)
 	SetTemplates(ctx context.Context, templates []report.Template) error
+	Views(ctx context.Context, official string) ([]report.QueueView, error)
+	SetViews(ctx context.Context, official string, views []report.QueueView) error
 	Departments(ctx context.Context) ([]report.Department, error)
 	SetDepartments(ctx context.Context, departments []report.Department) error
 }
@@ -58,6 +61,8 @@ func (h workbenchHandlers) operations() operations {
 		"unsetDuplicate":  {Handler: h.unsetDuplicate, Timeout: service.DefaultTimeout},
 		"listTemplates":   {Handler: h.listTemplates, Timeout: service.DefaultTimeout},
 		"setTemplates":    {Handler: h.setTemplates, Timeout: service.DefaultTimeout},
+		"listViews":       {Handler: h.listViews, Timeout: service.DefaultTimeout},
+		"setViews":        {Handler: h.setViews, Timeout: service.DefaultTimeout},
 		"exportReports":   {Handler: h.exportReports, Timeout: service.Unlimited}, // as long as the client reads
 		"countOverTime":   {Handler: h.countOverTime, Timeout: service.DefaultTimeout},
 		"listDepartments": {Handler: h.listDepartments, Timeout: service.DefaultTimeout},
@@ -174,6 +179,45 @@ func (h workbenchHandlers) setTemplates(w http.ResponseWriter, r *http.Request) 
 		return err
 	}
 	return h.listTemplates(w, r)
+}
+
+// listViews handles GET /reports/views.
+func (h workbenchHandlers) listViews(w http.ResponseWriter, r *http.Request) error {
+	views, err := h.workbench.Views(r.Context(), caller(r).ID)
+	if err != nil {
+		return err
+	}
+	out := Views{Views: make([]View, len(views))}
+	for i, v := range views {
+		out.Views[i] = View{Name: v.Name, Filters: v.Filters}
+	}
+	return service.Encode(w, http.StatusOK, out)
+}
+
+// setViews handles PUT /reports/views.
+func (h workbenchHandlers) setViews(w http.ResponseWriter, r *http.Request) error {
+	req, err := service.Decode[Views](r)
+	if err != nil {
+		return err
+	}
+	views := make([]report.QueueView, len(req.Views))
+	given := make(map[string]bool)
+	for i, v := range req.Views {
+		v.Name = strings.TrimSpace(v.Name)
+		pointer := fmt.Sprintf("/views/%d/name", i)
+		if v.Name == "" {
+			return fault.NewInvalid(pointer, "must not be blank")
+		}
+		if given[v.Name] {
+			return fault.NewInvalid(pointer, "must not be the name of another view")
+		}
+		given[v.Name] = true
+		views[i] = report.QueueView{Name: v.Name, Filters: v.Filters}
+	}
+	if err := h.workbench.SetViews(r.Context(), caller(r).ID, views); err != nil {
+		return err
+	}
+	return h.listViews(w, r)
 }
 
 // listDepartments handles GET /reports/departments.

@@ -126,6 +126,7 @@ func eraseOfficial(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) 
 	for _, sql := range []string{
 		`update bulk_moves set official_id = '` + erasure.Someone + `' where official_id = $1`,
 		`update duplicate_ends set closed_by = '` + erasure.Someone + `' where closed_by = $1`,
+		`delete from queue_views where official_id = $1`,
 		`delete from officials where id = $1`,
 	} {
 		if _, err := tx.Exec(ctx, sql, userID); err != nil {

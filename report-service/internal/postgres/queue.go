@@ -125,15 +125,36 @@ func (s *Workbench) CountOverTime(ctx context.Context, filter report.Filter, int
 		select date_trunc($1, h.changed_at, $4) as begins, r.category_id,
 			count(*) filter (where h.from_status is null),
 			count(*) filter (where h.to_status = 'resolved'),
-			count(*) filter (where h.to_status = 'rejected')
+			count(*) filter (where h.to_status = 'rejected'),
+			count(*) filter (where h.from_status in ('resolved', 'rejected'))
 		from status_history h join reports r on r.id = h.report_id`+q.where()+`
-		  and (h.from_status is null or h.to_status in ('resolved', 'rejected') and h.from_status <> h.to_status) -- without replies
+		  and (h.from_status is null or 'resolved' in (h.from_status, h.to_status) or 'rejected' in (h.from_status, h.to_status))
+		  and h.from_status is distinct from h.to_status -- without replies
 		group by begins, r.category_id
 		order by begins, r.category_id`, q.args...)
 	for i := range counts {
 		counts[i].Begin = counts[i].Begin.In(city.Zone)
 	}
 	return counts, err
+}
+
+// CountOpen returns how many reports that match the rest of filter were open at
+// FiledTo: those that are open now, without what happened since.
+func (s *Workbench) CountOpen(ctx context.Context, filter report.Filter) (open int64, err error) {
+	q := query{args: []any{filter.FiledTo}}
+	filter.FiledFrom, filter.FiledTo = time.Time{}, time.Time{}
+	q.filter(filter)
+	where := q.where()
+	err = s.db.pool.QueryRow(ctx, `
+		select (select count(*) from reports r`+where+` and r.status not in ('resolved', 'rejected')) - (
+			select coalesce(sum(case when h.to_status in ('resolved', 'rejected') then -1 else 1 end), 0)
+			from status_history h join reports r on r.id = h.report_id`+where+` and h.changed_at >= $1
+			  and (h.from_status is null or (h.from_status in ('resolved', 'rejected')) <> (h.to_status in ('resolved', 'rejected'))))`,
+		q.args...).Scan(&open)
+	if err != nil {
+		return 0, fmt.Errorf("count what was open: %w", err)
+	}
+	return open, nil
 }
 
 // CountByDepartment counts as CountOverTime does, by department; the sum of all is

@@ -89,3 +89,54 @@ func TestCountByDepartment(t *testing.T) {
 		t.Errorf("of the department: %+v", lamps)
 	}
 }
+
+// What was open at a time follows from what is open now and what happened since:
+// reports that were filed, closed and opened again, and not those that had a reply.
+func TestCountOpen(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	open := func(at time.Time) int64 {
+		t.Helper()
+		n, err := f.workbench.CountOpen(t.Context(), report.Filter{FiledTo: at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	var want []int64
+	var times []time.Time
+	note := func(n int64) {
+		want, times = append(want, n), append(times, time.Now())
+	}
+	note(0)
+	lamp, pothole := f.file(ann, draft(report.Public)), f.file(bob, draft(report.Anonymous))
+	note(2)
+	f.mustMove(lamp.ID, report.Resolved, "Mended.")
+	note(1)
+	if err := f.reply(lamp.ID, "The lamp is new.", nil); err != nil {
+		t.Fatal(err)
+	}
+	f.mustMove(pothole.ID, report.InProgress, "")
+	note(1)
+	f.mustMove(lamp.ID, report.InProgress, "It is dark again.")
+	note(2)
+	f.mustMove(pothole.ID, report.Rejected, "Not ours.")
+	note(1)
+	for i, at := range times {
+		if n := open(at); n != want[i] {
+			t.Errorf("after %d steps %d were open, want %d", i, n, want[i])
+		}
+	}
+
+	counts, err := f.workbench.CountOverTime(t.Context(), report.Filter{FiledFrom: times[0].Add(-time.Hour), FiledTo: time.Now().Add(time.Hour)}, report.Day)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum int64
+	for _, n := range counts {
+		sum += n.Filed + n.Reopened - n.Resolved - n.Rejected
+	}
+	if sum != want[len(want)-1] {
+		t.Errorf("the periods add up to %d open reports, want %d: %+v", sum, want[len(want)-1], counts)
+	}
+}

@@ -42,6 +42,9 @@ func (r Retention) Tasks() []retention.Task {
 		removal("bulk_moves", r.Audit, `
 			delete from bulk_moves where id in (
 				select id from bulk_moves where at < now() - $1::interval order by id limit $2)`),
+		removal("queue_views", r.Audit, `
+			delete from queue_views where (official_id, position) in (
+				select official_id, position from queue_views where used_at < now() - $1::interval limit $2)`),
 		// A key that another transaction is replacing is skipped.
 		removal("idempotency_keys", retention.Period(keyLife), `
 			delete from idempotency_keys where key_hash in (

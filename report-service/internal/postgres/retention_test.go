@@ -39,6 +39,8 @@ func TestRetentionOfHistories(t *testing.T) {
 	}
 	f.exec(`insert into bulk_moves (at, official_id, status, note, reports)
 		select now() - n * interval '1 day', 'olga', 'resolved', '', '{}' from generate_series(1, 2000) n`)
+	f.exec(`insert into queue_views (official_id, position, name, filters, used_at)
+		select case when n < 3 then 'olga' else 'oskar' end, n, 'v' || n, '', now() - n * interval '300 days' from generate_series(1, 4) n`)
 	f.exec(`update report_acts set at = at - interval '800 days'`)
 	f.exec(`update status_history set changed_at = changed_at - interval '800 days'`)
 	f.exec(`update reports set updated_at = updated_at - interval '800 days' where id <> '` + young.ID.String() + `'`)
@@ -88,6 +90,9 @@ func TestRetentionOfHistories(t *testing.T) {
 	}
 	if n := f.number(`select count(*) from bulk_moves`); n != 729 {
 		t.Errorf("%d bulk moves are left, want those of 730 days", n)
+	}
+	if n := f.number(`select count(*) from queue_views where official_id = 'olga'`); n != 2 || f.number(`select count(*) from queue_views`) != 2 {
+		t.Errorf("%d views are left to olga, want both and nobody else's", n)
 	}
 	if got, err := testutil.GatherAndCount(metrics, "retention_removed_total"); err != nil || got != 8 {
 		t.Errorf("%d kinds are counted (error %v), want 8", got, err)

@@ -87,3 +87,36 @@ func (s *Workbench) SetTemplates(ctx context.Context, templates []report.Templat
 	}
 	return nil
 }
+
+// Views returns an official's views of the queue, in their order, and keeps those
+// that are still in use from retention.
+func (s *Workbench) Views(ctx context.Context, official string) ([]report.QueueView, error) {
+	_, err := s.db.pool.Exec(ctx, `
+		update queue_views set used_at = now() where official_id = $1 and used_at < now() - interval '1 day'`, official)
+	if err != nil {
+		return nil, fmt.Errorf("keep views: %w", err)
+	}
+	return collect(ctx, s.db.pool, "select views", pgx.RowToStructByPos[report.QueueView],
+		`select name, filters from queue_views where official_id = $1 order by position`, official)
+}
+
+// SetViews replaces an official's views of the queue.
+func (s *Workbench) SetViews(ctx context.Context, official string, views []report.QueueView) error {
+	names, filters := make([]string, len(views)), make([]string, len(views))
+	for i, v := range views {
+		names[i], filters[i] = v.Name, v.Filters
+	}
+	err := pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
+		var replace pgx.Batch
+		replace.Queue(`select pg_advisory_xact_lock(hashtextextended('views of ' || $1, 0))`, official) // only one at a time, or two of them would mix
+		replace.Queue(`delete from queue_views where official_id = $1`, official)
+		replace.Queue(`
+			insert into queue_views (official_id, position, name, filters)
+			select $1, position, name, filters from unnest($2::text[], $3::text[]) with ordinality as v(name, filters, position)`, official, names, filters)
+		return tx.SendBatch(ctx, &replace).Close()
+	})
+	if err != nil {
+		return fmt.Errorf("replace views: %w", err)
+	}
+	return nil
+}

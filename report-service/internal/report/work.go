@@ -166,11 +166,11 @@ const (
 )
 
 // A PeriodCounts is how many reports of a category were filed in a period, and how
-// many were resolved and rejected in it, whenever they were filed.
+// many were resolved, rejected and opened again in it, whenever they were filed.
 type PeriodCounts struct {
-	Begin                     time.Time // of the period, in UTC
-	Category                  int32
-	Filed, Resolved, Rejected int64
+	Begin                               time.Time // of the period, in UTC
+	Category                            int32
+	Filed, Resolved, Rejected, Reopened int64
 }
 
 // DepartmentCounts are the figures of a department over some time, by who is in
@@ -220,4 +220,10 @@ func Count(f Filter, shares []GroupCount) Counts {
 		}
 	}
 	return c
+}
+
+// A QueueView is a choice of filters of the queue that an official has named.
+type QueueView struct {
+	Name    string
+	Filters string // the query of the page's address, which only the page reads
 }

@@ -29,6 +29,7 @@ export type Department = ReportSchemas['schemas']['Department'];
 export type Calendar = ReportSchemas['schemas']['Calendar'];
 export type Shift = ReportSchemas['schemas']['Shift'];
 export type Template = ReportSchemas['schemas']['Template'];
+export type View = ReportSchemas['schemas']['View'];
 export type QueueCounts = ReportSchemas['schemas']['QueueCounts'];
 export type QueueWaiting = ReportSchemas['schemas']['QueueWaiting'];
 export type BulkMove = ReportSchemas['schemas']['BulkMove'];

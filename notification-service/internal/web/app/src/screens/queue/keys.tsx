@@ -15,6 +15,7 @@ const KEYS: [keys: string[], does: Word][] = [
   [['n'], 'work.key.note'],
   [['1', '…', '9'], 'work.key.template'],
   [['u'], 'work.key.undo'],
+  [['v'], 'work.key.views'],
   [['/'], 'work.key.search'],
   [['Esc'], 'work.key.back'],
   [['?'], 'work.key.help'],

@@ -60,6 +60,7 @@ export function Numbers({ filters }: { filters: QueueFilters }) {
       {numbers?.length === 0 && <p class="empty">{t('numbers.none')}</p>}
       {numbers && numbers.length > 0 && (
         <div class="numbers">
+          <Backlog periods={backlog(numbers, found.open_at_end)} nameOf={(begin) => periodName(begin, interval)} />
           <SumTable
             caption={t('numbers.periods')}
             rows={sum(numbers, ({ begin }) => begin)}
@@ -81,6 +82,59 @@ export function sum(numbers: PeriodNumbers[], keyOf: (each: PeriodNumbers) => st
     sums.set(keyOf(each), { filed: so.filed + each.filed, resolved: so.resolved + each.resolved, rejected: so.rejected + each.rejected });
   }
   return [...sums];
+}
+
+/** How many reports were open at the end of each period, the earliest first: from the end backwards. */
+export function backlog(numbers: PeriodNumbers[], openAtEnd: number): [begin: string, open: number][] {
+  const changes = new Map<string, number>();
+  for (const { begin, filed, reopened, resolved, rejected } of numbers) {
+    changes.set(begin, (changes.get(begin) ?? 0) + filed + reopened - resolved - rejected);
+  }
+  let open = openAtEnd;
+  const ends: [string, number][] = [];
+  for (const [begin, change] of [...changes].reverse()) {
+    ends.unshift([begin, open]);
+    open -= change;
+  }
+  return ends;
+}
+
+/** The backlog as columns, and as a table for those who do not see them. */
+function Backlog({ periods, nameOf }: { periods: [begin: string, open: number][]; nameOf(begin: string): string }) {
+  const most = Math.max(1, ...periods.map(([, open]) => open));
+  const [first, last] = [periods[0]!, periods.at(-1)!];
+  return (
+    <figure class="backlog">
+      <figcaption>
+        {t('numbers.backlog')} <strong>{number(last[1])}</strong>
+      </figcaption>
+      <svg viewBox={`0 0 ${periods.length} 40`} preserveAspectRatio="none" aria-hidden="true">
+        {periods.map(([begin, open], i) => (
+          <rect key={begin} x={i + 0.1} width="0.8" y={40 - (open / most) * 40} height={(open / most) * 40}>
+            <title>{`${nameOf(begin)}: ${number(open)}`}</title>
+          </rect>
+        ))}
+      </svg>
+      <p class="quiet bar spread" aria-hidden="true">
+        <span>{nameOf(first[0])}</span>
+        <span>{t('numbers.most', { count: number(most) })}</span>
+        <span>{nameOf(last[0])}</span>
+      </p>
+      <div class="hidden">
+        <table>
+          <caption>{t('numbers.backlog')}</caption>
+          <tbody>
+            {periods.map(([begin, open]) => (
+              <tr key={begin}>
+                <th scope="row">{nameOf(begin)}</th>
+                <td>{number(open)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </figure>
+  );
 }
 
 /** Periods begin at midnight in the city, whose date comes first in begin. */

@@ -22,11 +22,12 @@ import { StatusTabs } from './status-tabs';
 import { Table } from './table';
 import { useDialog } from './use-dialog';
 import { useRow } from './use-row';
+import { viewOf, ViewsDialog } from './views';
 
 /** Kept between visits of the screen, which then shows it at once. */
 const queue = createQueue();
 
-type Dialog = { name: 'move' | 'assign'; tasks: Task[] } | { name: 'correct'; task: Task } | { name: 'keys' };
+type Dialog = { name: 'move' | 'assign'; tasks: Task[] } | { name: 'correct'; task: Task } | { name: 'keys' } | { name: 'views' };
 
 /** The queue as a table, with the current report beside it. */
 export function Workbench() {
@@ -96,6 +97,7 @@ export function Workbench() {
       e: () => correct(row ?? atHand),
       n: () => open(current ?? atHand?.id, 'note'),
       u: () => undo.current?.(),
+      v: () => openDialog({ name: 'views' }),
       '/': () => document.querySelector<HTMLElement>('.workbench [type=search]')?.focus(),
       '?': () => openDialog({ name: 'keys' }),
       Escape: () => (selected.size > 0 && table.current?.contains(document.activeElement) ? queue.select([]) : close()),
@@ -115,6 +117,9 @@ export function Workbench() {
           </p>
           <button type="button" aria-pressed={mapped} onClick={() => setQuery({ map: mapped ? '' : '1' })}>
             {t('view.map')}
+          </button>
+          <button type="button" aria-haspopup="dialog" onClick={() => openDialog({ name: 'views' })}>
+            {t('work.views')}
           </button>
           <ExportButton filters={filters} />
           <button type="button" class="link keys" aria-haspopup="dialog" onClick={() => openDialog({ name: 'keys' })}>
@@ -201,6 +206,7 @@ export function Workbench() {
       )}
       {dialog?.name === 'assign' && <AssignDialog tasks={dialog.tasks} onTask={queue.put} onClose={endDialog} />}
       {dialog?.name === 'correct' && <CorrectDialog task={dialog.task} onTask={queue.put} onClose={endDialog} />}
+      {dialog?.name === 'views' && <ViewsDialog filters={viewOf(query)} onClose={endDialog} />}
       {dialog?.name === 'keys' && <KeysDialog onClose={endDialog} />}
     </>
   );

@@ -1,0 +1,178 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+import type { View } from '../../api/client';
+import { number, t } from '../../lang/queue';
+import { changeViews, MAX_VIEWS, readViews } from '../../state/views';
+import { Modal } from '../../ui/modal';
+import { Fault } from '../../ui/problem';
+import { setQuery } from '../../ui/router';
+import { NO_FILTERS } from './filters';
+
+/** What a view is made of, in the address. */
+const NOTHING: Record<string, string> = { ...NO_FILTERS, status: '', order: '' };
+
+/** The filters in an address, without all else that it has, in a fixed order. */
+export function viewOf(query: URLSearchParams): string {
+  const chosen = Object.keys(NOTHING).flatMap((name) => (query.get(name) ? [[name, query.get(name)!]] : []));
+  return new URLSearchParams(chosen).toString();
+}
+
+/** The views that everybody has. */
+function builtIn(): View[] {
+  const yesterday = new Date();
+  yesterday.setDate(yesterday.getDate() - 1);
+  const day = [yesterday.getFullYear(), yesterday.getMonth() + 1, yesterday.getDate()]
+    .map((part) => String(part).padStart(2, '0'))
+    .join('-');
+  return [
+    { name: t('work.views.mine'), filters: viewOf(new URLSearchParams({ status: 'all', assignee: 'me' })) },
+    { name: t('work.views.new'), filters: viewOf(new URLSearchParams({ status: 'all', from: day })) },
+  ];
+}
+
+/** Shows what a view asks for, and nothing that was asked for before. */
+function pick(filters: string): void {
+  setQuery({ ...NOTHING, ...Object.fromEntries([...new URLSearchParams(filters)].filter(([name]) => name in NOTHING)), report: '' });
+}
+
+interface Props {
+  /** The present filters. */
+  filters: string;
+  onClose(): void;
+}
+
+/** The reader's views of the queue: to pick one, to name the present filters, and to rename and delete. */
+export function ViewsDialog({ filters, onClose }: Props) {
+  const [views, setViews] = useState<View[]>();
+  const [error, setError] = useState<unknown>();
+  const [busy, setBusy] = useState(false);
+  const [renamed, setRenamed] = useState<string>();
+  const [name, setName] = useState('');
+  const list = useRef<HTMLUListElement>(null);
+  const read = () => {
+    setError(undefined);
+    readViews().then(setViews, setError);
+  };
+  useEffect(read, []);
+
+  const change = async (how: (views: View[]) => View[]) => {
+    setBusy(true);
+    try {
+      setViews(await changeViews(how));
+      setError(undefined);
+      setRenamed(undefined);
+      setName('');
+      // What had the focus may be gone.
+      list.current?.focus();
+    } catch (failure) {
+      setError(failure);
+    }
+    setBusy(false);
+  };
+  const isTaken = (wanted: string) => views?.some((view) => view.name === wanted.trim()) ?? false;
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (!busy) void change((all) => [...all, { name: name.trim(), filters }]);
+  };
+  return (
+    <Modal title={t('work.views')} onClose={onClose}>
+      <div class="stack" aria-busy={busy || (!views && !error)}>
+        <ul class="rows views-list" ref={list} tabIndex={-1} aria-label={t('work.views')}>
+          {[...builtIn(), ...(views ?? [])].map((view, i) => (
+            <li key={`${i < 2} ${view.name}`}>
+              {renamed === view.name && i >= 2 ? (
+                <Rename
+                  name={view.name}
+                  isTaken={isTaken}
+                  onName={(to) => void change((all) => all.map((each) => (each.name === view.name ? { ...each, name: to } : each)))}
+                  onCancel={() => setRenamed(undefined)}
+                />
+              ) : (
+                <>
+                  <button
+                    type="button"
+                    class="link grow"
+                    aria-current={view.filters === filters ? 'true' : undefined}
+                    onClick={() => {
+                      pick(view.filters);
+                      onClose();
+                    }}
+                  >
+                    {view.name}
+                  </button>
+                  {i >= 2 && (
+                    <>
+                      <button type="button" aria-label={`${t('work.views.rename')}: ${view.name}`} onClick={() => setRenamed(view.name)}>
+                        {t('work.views.rename')}
+                      </button>
+                      <button
+                        type="button"
+                        class="danger-quiet"
+                        aria-label={`${t('work.views.delete')}: ${view.name}`}
+                        onClick={() => void change((all) => all.filter((each) => each.name !== view.name))}
+                      >
+                        {t('work.views.delete')}
+                      </button>
+                    </>
+                  )}
+                </>
+              )}
+            </li>
+          ))}
+        </ul>
+        <Fault error={error} {...(!views && { retry: read })} />
+        {views && views.length >= MAX_VIEWS && <p class="quiet">{t('work.views.full', { count: number(MAX_VIEWS) })}</p>}
+        {views && views.length < MAX_VIEWS && (
+          <form class="stack" onSubmit={submit}>
+            <label class="field">
+              <span>{t('work.views.name')}</span>
+              <input required maxLength={60} pattern=".*\S.*" value={name} onInput={(event) => setName(event.currentTarget.value)} />
+              {isTaken(name) && <small class="fault">{t('work.views.taken')}</small>}
+            </label>
+            <p class="bar">
+              <button class="primary" disabled={isTaken(name)}>
+                {t('work.views.save')}
+              </button>
+            </p>
+          </form>
+        )}
+      </div>
+    </Modal>
+  );
+}
+
+interface RenameProps {
+  name: string;
+  isTaken(name: string): boolean;
+  onName(name: string): void;
+  onCancel(): void;
+}
+
+function Rename({ name, isTaken, onName, onCancel }: RenameProps) {
+  const [to, setTo] = useState(name);
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => input.current?.select(), []);
+  const taken = to.trim() !== name && isTaken(to);
+  return (
+    <form
+      class="grow stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (to.trim() === name) onCancel();
+        else onName(to.trim());
+      }}
+    >
+      <label class="field">
+        <span>{t('work.views.new-name')}</span>
+        <input ref={input} required maxLength={60} pattern=".*\S.*" value={to} onInput={(event) => setTo(event.currentTarget.value)} />
+        {taken && <small class="fault">{t('work.views.taken')}</small>}
+      </label>
+      <p class="bar">
+        <button disabled={taken}>{t('work.views.rename')}</button>
+        <button type="button" onClick={onCancel}>
+          {t('work.views.keep')}
+        </button>
+      </p>
+    </form>
+  );
+}

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -66,6 +67,27 @@ type Consumer struct {
 	rabbit   rabbit.Config
 	metrics  *metrics
 	log      zerolog.Logger
+	refusal  refusal // of the topology
+}
+
+// A refusal is why the broker lets nothing be consumed, as long as it does not.
+type refusal struct{ cause atomic.Pointer[error] }
+
+// note keeps the cause, or forgets it with nil.
+func (r *refusal) note(err error) {
+	if err == nil {
+		r.cause.Store(nil)
+	} else {
+		r.cause.Store(&err)
+	}
+}
+
+// err returns the cause, or nil.
+func (r *refusal) err() error {
+	if cause := r.cause.Load(); cause != nil {
+		return *cause
+	}
+	return nil
 }
 
 // New returns a Consumer of groups, which d.Topology has. Run starts it.
@@ -102,8 +124,12 @@ func (c *Consumer) Run(ctx context.Context) error {
 // connection is cut after a while.
 func (c *Consumer) session(ctx context.Context, conn *amqp.Connection) error {
 	if err := c.topology.Declare(ctx, conn); err != nil {
+		if ctx.Err() == nil && !conn.IsClosed() {
+			c.refusal.note(err)
+		}
 		return fmt.Errorf("declare topology: %w", err)
 	}
+	c.refusal.note(nil)
 	var working sync.WaitGroup
 	for _, q := range c.queues {
 		if q.effect != nil {
@@ -125,6 +151,14 @@ func (c *Consumer) session(ctx context.Context, conn *amqp.Connection) error {
 func (c *Consumer) Healthy() error {
 	if !c.breaker.isClosed() {
 		return errors.New("the database, or another dependency of the messages, is away")
+	}
+	if err := c.refusal.err(); err != nil {
+		return fmt.Errorf("the broker refuses the topology: %w", err)
+	}
+	for _, q := range c.queues {
+		if err := q.refusal.err(); err != nil {
+			return fmt.Errorf("the broker refuses %s: %w", q.queue, err)
+		}
 	}
 	return nil
 }

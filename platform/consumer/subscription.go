@@ -32,8 +32,10 @@ type subscription struct {
 	reader   reader
 	batches  *batcher
 	handler  *handler
-	metrics  *metrics
-	log      zerolog.Logger
+	// subscribed is called once the broker has accepted the subscription.
+	subscribed func()
+	metrics    *metrics
+	log        zerolog.Logger
 
 	busySince atomic.Int64 // Unix nanoseconds of the batch in hand, or 0
 }
@@ -57,6 +59,7 @@ func (s *subscription) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("consume: %w", err)
 	}
+	s.subscribed()
 	// The broker stops sending, and earlier deliveries are still handled.
 	stopCancelling := context.AfterFunc(ctx, func() { _ = s.ch.Cancel(s.tag, false) })
 	defer stopCancelling()

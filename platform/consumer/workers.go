@@ -47,6 +47,7 @@ type queueWorkers struct {
 	stats     queueStats
 	emptyAt   atomic.Int64 // when the queue was last seen empty, in Unix seconds
 	lostSince atomic.Int64 // of a loss that is not noted yet, in Unix seconds
+	refusal   refusal      // since a subscription failed, until one succeeds
 	metrics   *metrics
 	log       zerolog.Logger
 
@@ -163,9 +164,14 @@ func (q *queueWorkers) work(ctx context.Context, conn *amqp.Connection, w worker
 	for {
 		began := time.Now()
 		err := q.subscribe(ctx, conn, w)
-		if ctx.Err() != nil || conn.IsClosed() {
+		if ctx.Err() != nil { // no worker is to be there, or it is replaced
+			q.refusal.note(nil)
 			return
 		}
+		if conn.IsClosed() {
+			return
+		}
+		q.refusal.note(err)
 		if time.Since(began) > maxResubscribe {
 			delays.Reset()
 		}
@@ -215,6 +221,6 @@ func (q *queueWorkers) newSubscription(ch *amqp.Channel, w worker) *subscription
 		tag:     fmt.Sprintf("%s.%s.%d.%d", q.queue, host, os.Getpid(), q.tags.Add(1)),
 		reader:  reader{keys: q.keys, effect: q.effect},
 		batches: newBatcher(q.config, w.prefetch, q.turn, q.priority, q.rank, &h.acks),
-		handler: h, metrics: q.metrics, log: q.log,
+		handler: h, subscribed: func() { q.refusal.note(nil) }, metrics: q.metrics, log: q.log,
 	}
 }

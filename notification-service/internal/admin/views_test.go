@@ -18,7 +18,7 @@ func TestViewsAreWhole(t *testing.T) {
 	openapitest.CheckView(t, changeOf)
 	openapitest.CheckView(t, auditOf)
 	openapitest.CheckView(t, replayOf, "Taking", "Reopening") // what its Replayer is about to do
-	openapitest.CheckView(t, poolOf, "Copies") // where it is comes from the broker
+	openapitest.CheckView(t, poolOf, "Copies")                // where it is comes from the broker
 	openapitest.CheckView(t, copiesOf)
 	openapitest.CheckView(t, findingOf)
 }

@@ -5,6 +5,7 @@ import { Badge } from '../ui/badge';
 import { usePoll } from '../ui/poll';
 import { explain, Fault } from '../ui/problem';
 import { href } from '../ui/router';
+import { Skeleton } from '../ui/skeleton';
 import { Time } from '../ui/time';
 import { Moderation } from './moderation';
 
@@ -26,9 +27,20 @@ export function Suspects() {
   return (
     <>
       <Fault error={error} retry={refresh} />
-      <p class="quiet" role="status">
-        {value ? tn('abuse.found', value.length) : t('loading')}
-      </p>
+      {!value && !error && <Skeleton />}
+      {value && value.length > 0 && (
+        <p class="quiet" role="status">
+          {tn('abuse.found', value.length)}
+        </p>
+      )}
+      {value?.length === 0 && (
+        <div class="empty stack">
+          <p role="status">{t('abuse.none')}</p>
+          <p>
+            <a href={href('queue')}>{t('work.to-queue')}</a>
+          </p>
+        </div>
+      )}
       <ul class="rows">
         {value?.map(({ report, entries }) => (
           <li key={report.id} class="stack">

@@ -6,6 +6,7 @@ import { toast } from '../state/toasts';
 import { explain, Fault } from '../ui/problem';
 import { usePoll } from '../ui/poll';
 import { href } from '../ui/router';
+import { Skeleton } from '../ui/skeleton';
 import { Time } from '../ui/time';
 import { Redact } from './redact';
 
@@ -29,9 +30,20 @@ export function HeldPhotos() {
   return (
     <>
       <Fault error={error} retry={refresh} />
-      <p class="quiet" role="status">
-        {value ? tn('held', value.length) : t('loading')}
-      </p>
+      {!value && !error && <Skeleton />}
+      {value && value.length > 0 && (
+        <p class="quiet" role="status">
+          {tn('held', value.length)}
+        </p>
+      )}
+      {value?.length === 0 && (
+        <div class="empty stack">
+          <p role="status">{t('held.none')}</p>
+          <p>
+            <a href={href('queue')}>{t('work.to-queue')}</a>
+          </p>
+        </div>
+      )}
       <ul class="thumbnails held">
         {value?.map((photo) => (
           <li key={photo.id} class="stack">

@@ -1,5 +1,5 @@
-import { t } from '../../lang/console';
 import { Fault } from '../../ui/problem';
+import { Skeleton } from '../../ui/skeleton';
 
 interface Props {
   /** Why no answer has come; absent while one is under way. */
@@ -8,16 +8,8 @@ interface Props {
   of?: 'message';
 }
 
-const ROWS = 6;
-
 /** What stands where an answer will, with the room that it takes; and why none came. */
 export function Waiting({ error, retry, of }: Props) {
   if (error) return <Fault error={error} retry={retry} {...(of && { of })} />;
-  return (
-    <div class="skeleton" role="status" aria-label={t('loading')}>
-      {Array.from({ length: ROWS }, (_, i) => (
-        <span key={i} />
-      ))}
-    </div>
-  );
+  return <Skeleton />;
 }

@@ -6,6 +6,7 @@ import { saveTemplates, templates } from '../../state/desk';
 import { toast } from '../../state/toasts';
 import { STATUSES } from '../../ui/badge';
 import { Fault } from '../../ui/problem';
+import { Skeleton } from '../../ui/skeleton';
 
 /** What officials write often, to be written and changed. All are saved together. */
 export function TemplatesScreen() {
@@ -14,7 +15,7 @@ export function TemplatesScreen() {
   const [error, setError] = useState<unknown>();
   // What was read, or saved, replaces what is in the fields.
   useEffect(() => setAll(saved ?? []), [saved]);
-  if (!saved) return <p class="empty">{t('loading')}</p>;
+  if (!saved) return <Skeleton />;
 
   const change = (id: number, part: Partial<Template>) => setAll(all.map((each) => (each.id === id ? { ...each, ...part } : each)));
   const setStatus = (template: Template, status: string) => {

@@ -77,12 +77,16 @@ export function createReport(id: string) {
     refresh();
   };
 
+  /** Makes one's own report anonymous. */
+  const hideName = async () =>
+    show(await must(reportService.PUT('/reports/{id}/privacy', { ...path, body: { privacy_level: 'anonymous' } })));
+
   const answer = async (text: string) => {
     await answerReport(id, text);
     await load();
   };
 
-  return { report, history, error, load, vote, changeStatus, answer, watch: () => watchFeed({ onEvents, onGap: refresh }) };
+  return { report, history, error, load, vote, changeStatus, hideName, answer, watch: () => watchFeed({ onEvents, onGap: refresh }) };
 }
 
 export type OpenReport = ReturnType<typeof createReport>;

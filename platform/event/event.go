@@ -117,7 +117,8 @@ const (
 	PhotoFailed      PhotoReason = "failed"      // the fault is ours; another attempt may succeed
 )
 
-// Moderation is an official's decision about the public parts of a report.
+// A Moderation is a decision about the public parts of a report, by an official unless
+// it is NameHidden.
 type Moderation string
 
 // The moderations.
@@ -125,6 +126,8 @@ const (
 	Hidden     Moderation = "hidden"
 	ShownAgain Moderation = "shown"    // after it was hidden
 	Redacted   Moderation = "redacted" // there are other words in the place of some
+	// NameHidden is the reporter's own decision: the report is anonymous from now on.
+	NameHidden Moderation = "name_hidden"
 )
 
 // A Message is one of *StatusUpdate, *ReportCreated, *VoteReceived,
@@ -191,7 +194,7 @@ type VoteReceived struct {
 }
 
 // ReportModerated says that an official has hidden a report, shown it again or
-// redacted words of it. The contents of messages of lower versions must no longer be
+// redacted words of it, or that its reporter has hidden the name. The contents of messages of lower versions must no longer be
 // shown to anybody, whenever they come. It has the whole state, so that the one with
 // the highest version is enough.
 type ReportModerated struct {
@@ -441,7 +444,7 @@ func (m *ReportModerated) Validate() error {
 	case slices.ContainsFunc(m.RedactedNotes, func(version int64) bool { return version < 1 }):
 		return &FieldError{"redacted_notes", "a positive number"}
 	}
-	return oneOf("action", m.Action, Hidden, ShownAgain, Redacted)
+	return oneOf("action", m.Action, Hidden, ShownAgain, Redacted, NameHidden)
 }
 
 // Validate returns a *FieldError for the first field that breaks the contract.

@@ -109,9 +109,10 @@ const (
 
 // Defines values for Moderation.
 const (
-	Hidden   Moderation = "hidden"
-	Redacted Moderation = "redacted"
-	Shown    Moderation = "shown"
+	Hidden     Moderation = "hidden"
+	NameHidden Moderation = "name_hidden"
+	Redacted   Moderation = "redacted"
+	Shown      Moderation = "shown"
 )
 
 // Defines values for NotificationType.
@@ -665,8 +666,9 @@ type Fault struct {
 // FeedEvent The `data:` of a `notification` event of the public feed.
 type FeedEvent struct {
 	// Action The officials' moderation of the report: they have hidden
-	// it, shown it again, or put other words in the place of some. The title
-	// of a hidden report is its reference number.
+	// it, shown it again, or put other words in the place of some; or its reporter
+	// has hidden the name (`name_hidden`). The title of a hidden report is its
+	// reference number.
 	Action       Moderation `json:"action,omitempty,omitzero"`
 	CategoryID   int32      `json:"category_id,omitempty,omitzero"`
 	CategoryName string     `json:"category_name,omitempty,omitzero"`
@@ -784,8 +786,9 @@ type MailLane struct {
 type MailLanguage string
 
 // Moderation The officials' moderation of the report: they have hidden
-// it, shown it again, or put other words in the place of some. The title
-// of a hidden report is its reference number.
+// it, shown it again, or put other words in the place of some; or its reporter
+// has hidden the name (`name_hidden`). The title of a hidden report is its
+// reference number.
 type Moderation string
 
 // NewContact defines model for NewContact.
@@ -839,8 +842,9 @@ type NewWebhook struct {
 // Nothing in it names a reporter or a voter.
 type Notification struct {
 	// Action The officials' moderation of the report: they have hidden
-	// it, shown it again, or put other words in the place of some. The title
-	// of a hidden report is its reference number.
+	// it, shown it again, or put other words in the place of some; or its reporter
+	// has hidden the name (`name_hidden`). The title of a hidden report is its
+	// reference number.
 	Action       Moderation `json:"action,omitempty,omitzero"`
 	CategoryID   int32      `json:"category_id,omitempty,omitzero"`
 	CategoryName string     `json:"category_name,omitempty,omitzero"`
@@ -1483,8 +1487,9 @@ type WebhookReportCreatedType string
 type WebhookReportModerated struct {
 	Data struct {
 		// Action The officials' moderation of the report: they have hidden
-		// it, shown it again, or put other words in the place of some. The title
-		// of a hidden report is its reference number.
+		// it, shown it again, or put other words in the place of some; or its reporter
+		// has hidden the name (`name_hidden`). The title of a hidden report is its
+		// reference number.
 		Action     Moderation `json:"action"`
 		CategoryID int32      `json:"category_id,omitempty,omitzero"`
 

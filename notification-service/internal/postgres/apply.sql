@@ -42,7 +42,7 @@ with fresh as (
 )
 {{- end}}, drafts as (
   select
-    {{- if .Checked}} d.message_id, d.stream, d.id, d.report_id, d.report_version, d.withheld, d.place,
+    {{- if .Checked}} d.message_id, d.stream, d.id, d.report_id, d.report_version, d.withheld or m.anonymous is true as withheld, d.place,
     case when m.hidden then 'report.moderated' else d.type end as type,
     case when m.version is null then d.data else {{.ModeratedData}} end as data,
     m.version is not null as moderated,

@@ -253,10 +253,10 @@ func scrubLetter(keys *event.Keyring, body []byte, headers json.RawMessage, eras
 }
 
 // Scrub removes persons from dead letters that were on their way while the persons were
-// erased.
+// erased, or hid their names.
 func (s *Erased) Scrub(ctx context.Context, letters []deadletter.Letter) error {
-	if s.eraser == nil {
-		return nil
+	if err := s.hideNamesIn(ctx, letters); err != nil || s.eraser == nil {
+		return err
 	}
 	hashes, err := collect(ctx, s.pool, "read who was erased", pgx.RowTo[[]byte], `select user_mac from erasures where user_mac is not null`)
 	if err != nil || len(hashes) == 0 {

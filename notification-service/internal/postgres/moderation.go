@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/platform/event"
 )
 
 // moderatedData is what a notification d, or the draft of one, shows once
@@ -71,11 +73,15 @@ func (s *Effects) moderate(ctx context.Context, batch []Message) error {
 			continue
 		}
 		replace.Queue(`
-			insert into moderated_reports as r (report_id, version, hidden, title, redacted_notes) values ($1, $2, $3, $4, coalesce($5::bigint[], '{}'))
+			insert into moderated_reports as r (report_id, version, hidden, title, redacted_notes, anonymous) values ($1, $2, $3, $4, coalesce($5::bigint[], '{}'), $6)
 			on conflict (report_id) do update set
-			  version = excluded.version, hidden = excluded.hidden, title = excluded.title, redacted_notes = excluded.redacted_notes
-			where r.version < excluded.version`,
-			moderated.ReportID, moderated.ReportVersion, moderated.Hidden, moderated.ReportTitle, moderated.RedactedNotes)
+			  version = greatest(r.version, excluded.version), anonymous = r.anonymous or excluded.anonymous,
+			  hidden = case when r.version < excluded.version then excluded.hidden else r.hidden end,
+			  title = case when r.version < excluded.version then excluded.title else r.title end,
+			  redacted_notes = case when r.version < excluded.version then excluded.redacted_notes else r.redacted_notes end
+			where r.version < excluded.version or excluded.anonymous and not r.anonymous`,
+			moderated.ReportID, moderated.ReportVersion, moderated.Hidden, moderated.ReportTitle, moderated.RedactedNotes,
+			moderated.Action == event.NameHidden)
 	}
 	replace.Queue(`
 		with ordered as materialized (
@@ -83,7 +89,8 @@ func (s *Effects) moderate(ctx context.Context, batch []Message) error {
 			where m.report_id = any($1)
 			order by d.stream_id, d.seq for update of d
 		)
-		update notifications d set type = case when m.hidden then 'report.moderated' else d.type end, data = `+moderatedData+`
+		update notifications d set type = case when m.hidden then 'report.moderated' else d.type end, data = `+moderatedData+`,
+			withheld = d.withheld or m.anonymous
 		from moderated_reports m, ordered o
 		where d.stream_id = o.stream_id and d.seq = o.seq and d.report_id = m.report_id and d.report_version < m.version`, reports)
 	replace.Queue(moderateDeliveries, reports, false)
@@ -94,7 +101,10 @@ func (s *Effects) moderate(ctx context.Context, batch []Message) error {
 		if _, err := tx.Exec(ctx, `lock table moderated_reports in exclusive mode`); err != nil {
 			return err
 		}
-		return tx.SendBatch(ctx, &replace).Close()
+		if err := tx.SendBatch(ctx, &replace).Close(); err != nil {
+			return err
+		}
+		return hideNames(ctx, tx, batch)
 	})
 	if err != nil {
 		return fmt.Errorf("moderate reports: %w", err)

@@ -141,7 +141,7 @@ func newCore(pool *pgxpool.Pool, cfg config.Config, log zerolog.Logger, metrics 
 	c.eraser = erasure.New(pool, cfg.Keys, c.upkeep.ErasureSteps(), log)
 	c.schedules, err = schedule.New(schedule.Dependencies{Pool: pool, Audit: c.upkeep.AuditSchedule, Log: log, Metrics: metrics},
 		retention.Job(append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), metrics),
-		c.deadlines.OverdueJob(), c.deadlines.DeadlinesJob())
+		c.deadlines.OverdueJob(), c.deadlines.DeadlinesJob(), c.upkeep.NamesJob())
 	if err != nil {
 		return nil, fmt.Errorf("set up schedules: %w", err)
 	}

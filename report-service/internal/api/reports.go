@@ -28,6 +28,7 @@ type ReportStore interface {
 	Map(ctx context.Context, f report.Filter, grid report.Grid, maxPoints int) (report.Map, error)
 	Hidden(ctx context.Context) (string, error)
 	Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error)
+	HideName(ctx context.Context, id uuid.UUID, reporter string) (report.View, error)
 	Correct(ctx context.Context, id uuid.UUID, c report.Correction) (report.View, error)
 	Reply(ctx context.Context, id uuid.UUID, reply report.Reply, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
 	Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error)
@@ -54,6 +55,7 @@ func (h reportHandlers) operations() operations {
 		"getOutlook":       {Handler: h.getOutlook, Timeout: service.DefaultTimeout},
 		"previewReport":    {Handler: h.previewReport, Timeout: service.DefaultTimeout},
 		"correctReport":    {Handler: h.correctReport, Timeout: changeTimeout},
+		"hideName":         {Handler: h.hideName, Timeout: changeTimeout},
 		"changeStatus":     {Handler: h.changeStatus, Timeout: changeTimeout},
 		"replyToReport":    {Handler: h.replyToReport, Timeout: changeTimeout},
 		"vote":             {Handler: limited(h.voting, h.vote), Timeout: changeTimeout},
@@ -218,6 +220,20 @@ func (h reportHandlers) correctReport(w http.ResponseWriter, r *http.Request) er
 		return fmt.Errorf("correct report: %w", err)
 	}
 	w.Header().Set("ETag", report.ETag(view.Version))
+	return service.Encode(w, http.StatusOK, reportOf(view))
+}
+
+// hideName handles PUT /reports/{id}/privacy.
+func (h reportHandlers) hideName(w http.ResponseWriter, r *http.Request) error {
+	if _, err := service.Decode[HiddenName](r); err != nil { // the document allows one level
+		return err
+	}
+	view, err := h.reports.HideName(r.Context(), pathID(r), caller(r).ID)
+	if err != nil {
+		return fmt.Errorf("hide name: %w", err)
+	}
+	w.Header().Set("ETag", report.ETag(view.Version))
+	w.Header().Set("Content-Location", pathOf(view.ID))
 	return service.Encode(w, http.StatusOK, reportOf(view))
 }
 

@@ -62,6 +62,11 @@ const (
 	Up       HealthStatus = "up"
 )
 
+// Defines values for HiddenNamePrivacyLevel.
+const (
+	HiddenNamePrivacyLevelAnonymous HiddenNamePrivacyLevel = "anonymous"
+)
+
 // Defines values for OutboxActAction.
 const (
 	Discard OutboxActAction = "discard"
@@ -104,8 +109,8 @@ const (
 
 // Defines values for PrivacyLevel.
 const (
-	Anonymous PrivacyLevel = "anonymous"
-	Public    PrivacyLevel = "public"
+	PrivacyLevelAnonymous PrivacyLevel = "anonymous"
+	PrivacyLevelPublic    PrivacyLevel = "public"
 )
 
 // Defines values for RoutingKey.
@@ -584,6 +589,14 @@ type HealthPart struct {
 
 // HealthStatus How a service or one of its checks is doing.
 type HealthStatus string
+
+// HiddenName The one level that a report can still be given.
+type HiddenName struct {
+	PrivacyLevel HiddenNamePrivacyLevel `json:"privacy_level"`
+}
+
+// HiddenNamePrivacyLevel defines model for HiddenName.PrivacyLevel.
+type HiddenNamePrivacyLevel string
 
 // Hiding Why a report is hidden.
 type Hiding struct {

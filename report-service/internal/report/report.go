@@ -162,6 +162,16 @@ func (f *Filing) View() View {
 	return v
 }
 
+// HideName makes f anonymous, for ever; ok is false if it is already.
+func (f *Filing) HideName(now time.Time) (ok bool) {
+	if f.Privacy == Anonymous {
+		return false
+	}
+	f.Privacy, f.Reporter.Name = Anonymous, ""
+	f.touch(now)
+	return true
+}
+
 // touch records an announced change at now.
 func (f *Filing) touch(now time.Time) {
 	f.Version++

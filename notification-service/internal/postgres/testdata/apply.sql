@@ -472,7 +472,7 @@ with fresh as (
   join moderated_reports m on m.report_id = a.report_id and m.version > a.report_version
   for key share of m
 ), drafts as (
-  select d.message_id, d.stream, d.id, d.report_id, d.report_version, d.withheld, d.place,
+  select d.message_id, d.stream, d.id, d.report_id, d.report_version, d.withheld or m.anonymous is true as withheld, d.place,
     case when m.hidden then 'report.moderated' else d.type end as type,
     case when m.version is null then d.data else (
   case when m.hidden and d.type <> 'report.moderated'
@@ -546,7 +546,7 @@ with fresh as (
   join moderated_reports m on m.report_id = a.report_id and m.version > a.report_version
   for key share of m
 ), drafts as (
-  select d.message_id, d.stream, d.id, d.report_id, d.report_version, d.withheld, d.place,
+  select d.message_id, d.stream, d.id, d.report_id, d.report_version, d.withheld or m.anonymous is true as withheld, d.place,
     case when m.hidden then 'report.moderated' else d.type end as type,
     case when m.version is null then d.data else (
   case when m.hidden and d.type <> 'report.moderated'
@@ -629,7 +629,7 @@ with fresh as (
   join moderated_reports m on m.report_id = a.report_id and m.version > a.report_version
   for key share of m
 ), drafts as (
-  select d.message_id, d.stream, d.id, d.report_id, d.report_version, d.withheld, d.place,
+  select d.message_id, d.stream, d.id, d.report_id, d.report_version, d.withheld or m.anonymous is true as withheld, d.place,
     case when m.hidden then 'report.moderated' else d.type end as type,
     case when m.version is null then d.data else (
   case when m.hidden and d.type <> 'report.moderated'
@@ -715,7 +715,7 @@ with fresh as (
   join moderated_reports m on m.report_id = a.report_id and m.version > a.report_version
   for key share of m
 ), drafts as (
-  select d.message_id, d.stream, d.id, d.report_id, d.report_version, d.withheld, d.place,
+  select d.message_id, d.stream, d.id, d.report_id, d.report_version, d.withheld or m.anonymous is true as withheld, d.place,
     case when m.hidden then 'report.moderated' else d.type end as type,
     case when m.version is null then d.data else (
   case when m.hidden and d.type <> 'report.moderated'
@@ -813,7 +813,7 @@ with fresh as (
   join moderated_reports m on m.report_id = a.report_id and m.version > a.report_version
   for key share of m
 ), drafts as (
-  select d.message_id, d.stream, d.id, d.report_id, d.report_version, d.withheld, d.place,
+  select d.message_id, d.stream, d.id, d.report_id, d.report_version, d.withheld or m.anonymous is true as withheld, d.place,
     case when m.hidden then 'report.moderated' else d.type end as type,
     case when m.version is null then d.data else (
   case when m.hidden and d.type <> 'report.moderated'
@@ -916,7 +916,7 @@ with fresh as (
   join moderated_reports m on m.report_id = a.report_id and m.version > a.report_version
   for key share of m
 ), drafts as (
-  select d.message_id, d.stream, d.id, d.report_id, d.report_version, d.withheld, d.place,
+  select d.message_id, d.stream, d.id, d.report_id, d.report_version, d.withheld or m.anonymous is true as withheld, d.place,
     case when m.hidden then 'report.moderated' else d.type end as type,
     case when m.version is null then d.data else (
   case when m.hidden and d.type <> 'report.moderated'

@@ -77,12 +77,16 @@ export function createReport(id: string) {
     refresh();
   };
 
+  /** Makes one's own report anonymous. */
+  const hideName = async () =>
+    show(await must(reportService.PUT('/reports/{id}/privacy', { ...path, body: { privacy_level: 'anonymous' } })));
+
   const reply = async (text: string) => {
     await replyToReport(id, text);
     await load();
   };
 
-  return { report, history, error, load, vote, changeStatus, reply, watch: () => watchFeed({ onEvents, onGap: refresh }) };
+  return { report, history, error, load, vote, changeStatus, hideName, reply, watch: () => watchFeed({ onEvents, onGap: refresh }) };
 }
 
 export type OpenReport = ReturnType<typeof createReport>;

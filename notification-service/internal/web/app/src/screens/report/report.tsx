@@ -10,7 +10,7 @@ import { categoryName } from '../../state/categories';
 import { config } from '../../state/config';
 import { follow, followed, loadFollowed } from '../../state/followed';
 import { markReport, notifications } from '../../state/notifications';
-import { createReport } from '../../state/report';
+import { createReport, type OpenReport } from '../../state/report';
 import { session } from '../../state/session';
 import { toast } from '../../state/toasts';
 import { Badge } from '../../ui/badge';
@@ -29,6 +29,7 @@ import { Votes } from './votes';
 const StatusForm = lazily(async () => (await import('./status-form')).StatusForm);
 const Moderation = lazily(async () => (await import('../../moderation/moderation')).Moderation);
 const Comments = lazily(async () => (await import('../../comments/comments')).Comments);
+const HideNameForm = lazily(async () => (await import('./hide-name')).HideNameForm);
 const AbuseForm = lazily(async () => (await import('../../moderation/abuse')).AbuseForm);
 
 /** One report: what, where, its status and its history. */
@@ -52,7 +53,7 @@ export function ReportScreen({ path: [, id = ''] }: { path: string[] }) {
       {report ? (
         <>
           <div class="report-main">
-            <Head report={report} />
+            <Head open={open} report={report} />
             {report.hidden_reason && session.value?.role !== 'official' && (
               <p class="note" role="status">
                 {t('report.hidden', { reason: report.hidden_reason })}
@@ -86,7 +87,7 @@ export function ReportScreen({ path: [, id = ''] }: { path: string[] }) {
   );
 }
 
-function Head({ report }: { report: Report }) {
+function Head({ open, report }: { open: OpenReport; report: Report }) {
   return (
     <header>
       <h1 tabIndex={-1}>{report.title}</h1>
@@ -107,6 +108,7 @@ function Head({ report }: { report: Report }) {
         <button type="button" onClick={() => void share(report)}>
           <Icon name="share" /> {t('report.share')}
         </button>
+        {report.mine && report.privacy_level === 'public' && <HideName open={open} />}
         {session.value?.role !== 'official' && !report.mine && <ReportAbuse id={report.id} />}
       </div>
     </header>
@@ -130,6 +132,23 @@ function Follow({ id }: { id: string }) {
     <button type="button" data-on={follows} aria-busy={busy} onClick={() => !busy && void change()}>
       <Icon name="star" filled={follows} /> {t(follows ? 'report.followed' : 'report.follow')}
     </button>
+  );
+}
+
+/** Offers the reporter to become anonymous. */
+function HideName({ open }: { open: OpenReport }) {
+  const [asking, setAsking] = useState(false);
+  return (
+    <>
+      <button type="button" class="link" aria-haspopup="dialog" onClick={() => setAsking(true)}>
+        {t('hide-name')}
+      </button>
+      {asking && (
+        <Modal title={t('hide-name.title')} onClose={() => setAsking(false)}>
+          <HideNameForm hide={open.hideName} onClose={() => setAsking(false)} />
+        </Modal>
+      )}
+    </>
   );
 }
 

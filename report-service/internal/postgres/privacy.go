@@ -1,0 +1,107 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/schedule"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/shards"
+)
+
+// namelessSQL sets the payload of messages to what they would have been, had the report
+// been anonymous from the beginning.
+const namelessSQL = `payload = (payload - 'reporter_id' - 'reporter_name')
+	|| case when payload ? 'privacy_level' then '{"privacy_level": "anonymous"}'::jsonb else '{}' end`
+
+// HideName makes a report anonymous, which its reporter alone may ask for, and returns
+// it as the reporter sees it. Everybody else gets ErrNotFound. The reporter's comments
+// on it become anonymous, too: their name would say whose report it is.
+//
+// It is one transaction, so that nothing has the name once it is answered: neither the
+// rows that are read, nor stored answers, nor messages that are still to be published.
+// Those that were published are left to NamesJob, because no index leads to them.
+// notification-service does its part when it gets the message.
+func (s *Reports) HideName(ctx context.Context, id uuid.UUID, reporter string) (report.View, error) {
+	var view report.View
+	err := s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+		if reporter == "" || l.Reporter.ID != reporter {
+			return report.ErrNotFound
+		}
+		if l.HideName(time.Now()) {
+			redacted, err := redactedNotes(ctx, tx, id)
+			if err != nil {
+				return err
+			}
+			for _, sql := range []string{
+				`update reports set privacy_level = 'anonymous' where id = $1`,
+				`update reporters set reporter_name = '' where report_id = $1`,
+				`update idempotency_keys set response_body = convert_to(((convert_from(response_body, 'UTF8')::jsonb - 'reporter_name')
+					|| '{"privacy_level": "anonymous"}')::text, 'UTF8')
+				where convert_from(response_body, 'UTF8')::jsonb ->> 'id' = $1::uuid::text`,
+			} {
+				w.others.Queue(sql, id)
+			}
+			const own = `select c.id from comments c join commenters a on a.comment_id = c.id where c.report_id = $1 and a.commenter_id = $2`
+			for _, sql := range []string{
+				`update idempotency_keys set response_body = convert_to((convert_from(response_body, 'UTF8')::jsonb - 'author_name')::text, 'UTF8')
+				where convert_from(response_body, 'UTF8')::jsonb ->> 'id' = any(array(select id::text from (` + own + `) c))`,
+				`update comments set anonymous = true where not anonymous and id in (` + own + `)`,
+				`update commenters set commenter_name = '' where comment_id in (` + own + `)`,
+			} {
+				w.others.Queue(sql, id, reporter)
+			}
+			w.others.Queue(`update outbox_messages set `+namelessSQL+` where report_id = $1 and shard = $2 and status = 'pending'`, id, shards.Of(id))
+			w.others.Queue(`update outbox_messages set `+namelessSQL+` where report_id = $1 and status = 'failed'`, id)
+			w.others.Queue(`insert into hidden_names (report_id) values ($1) on conflict do nothing`, id)
+			m := reportModerated(&l.Filing, report.RedactedWords, redacted)
+			m.Action = event.NameHidden
+			w.update(l)
+			if err := w.enqueue(m, reporter, service.TraceFrom(ctx)); err != nil {
+				return err
+			}
+		} else {
+			w.doneBefore = true
+		}
+		w.others.Queue(viewSQL+` where r.id = $2`, reporter, id).QueryRow(func(row pgx.Row) (err error) {
+			view, err = scanView(row)
+			return err
+		})
+		return nil
+	})
+	return view, err
+}
+
+// namesAtOnce is from how many reports the job takes the names by one scan.
+const namesAtOnce = 1000
+
+// NamesJob returns the job that takes hidden names out of messages that were published
+// already. Only a broker that lost its disk would get them once more.
+func (s *Upkeep) NamesJob() schedule.Job {
+	return schedule.Job{Name: "hidden_names", When: schedule.Every(time.Minute), Step: s.namesStep}
+}
+
+func (s *Upkeep) namesStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) (schedule.Progress, error) {
+	began := time.Now()
+	ids, err := collect(ctx, tx, "select hidden names", pgx.RowTo[uuid.UUID],
+		`delete from hidden_names where report_id in (
+			select report_id from hidden_names limit $1 for update skip locked) returning report_id`, namesAtOnce)
+	if err != nil {
+		return schedule.Progress{}, err
+	}
+	if len(ids) == 0 {
+		return schedule.Progress{Last: true}, nil
+	}
+	_, err = tx.Exec(ctx, `update outbox_messages set `+namelessSQL+`
+		where report_id = any($1) and payload ?| '{reporter_id,reporter_name}'`, ids)
+	if err != nil {
+		return schedule.Progress{}, fmt.Errorf("change messages: %w", err)
+	}
+	return schedule.Progress{Done: int64(len(ids)), Pause: time.Since(began), Last: len(ids) < namesAtOnce}, nil
+}

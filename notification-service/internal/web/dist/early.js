@@ -13,8 +13,19 @@ if (location.hash.startsWith('#/')) history.replaceState(null, '', location.hash
 
 // What the script will ask for first is on its way before it can ask. The
 // browser hands it over if the address is the same to the letter.
-const first = ['/config.json', '/session', '/categories'];
+const first = ['/config.json', '/session'];
 if (location.pathname === '/' && !location.search) first.push('/reports?limit=50&brief=true');
 for (const href of first) {
   document.head.append(Object.assign(document.createElement('link'), { rel: 'preload', as: 'fetch', crossOrigin: 'anonymous', href }));
 }
+
+// So are the names of categories, in the language that was chosen here: a link could not ask for one.
+let language;
+try {
+  language = localStorage.getItem('cityconnect.language');
+} catch {
+  // The browser's own languages serve then.
+}
+globalThis.earlyCategories = fetch('/categories?include=retired', {
+  headers: { Accept: 'application/json', ...(language && { 'Accept-Language': language }) },
+}).catch(() => undefined);

@@ -16,7 +16,7 @@ export function describe(event: Notification | FeedEvent): string {
       return t(`event.moderated.${event.action ?? 'hidden'}`);
     case 'report.corrected': {
       if (!event.previous_category_id) return t('event.corrected.place');
-      const words = { category: categoryName(event.category_name ?? '') };
+      const words = { category: event.category_name ?? '' };
       return t(event.place_moved ? 'event.corrected.both' : 'event.corrected.category', words);
     }
     case 'report.commented':

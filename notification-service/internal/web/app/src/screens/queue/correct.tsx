@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-import type { Task } from '../../api/client';
+import type { Category, Task } from '../../api/client';
 import { t } from '../../lang/queue';
 import { addressAt } from '../../map/geocoder';
 import { Map } from '../../map/map';
@@ -8,7 +8,6 @@ import type { Plot } from '../../map/plot';
 import { categories } from '../../state/categories';
 import { inCity } from '../../state/config';
 import { correctReport } from '../../state/work';
-import { categoryName } from '../../ui/category';
 import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
 
@@ -26,7 +25,7 @@ type Position = { latitude: number; longitude: number };
  */
 export function CorrectDialog({ task, onTask, onClose }: Props) {
   const [category, setCategory] = useState(task.category_id);
-  const [address, setAddress] = useState(task.address ?? '');
+  const [address, setAddress] = useStatetask.address;
   const [position, setPosition] = useState<Position>();
   const [reason, setReason] = useState(t('correct.reason.usual'));
   const [outside, setOutside] = useState(false);
@@ -59,7 +58,8 @@ export function CorrectDialog({ task, onTask, onClose }: Props) {
     const { latitude, longitude } = task;
     if (latitude !== undefined && longitude !== undefined) made.moveTo({ latitude, longitude });
   };
-  const changed = category !== task.category_id || position !== undefined || address.trim() !== (task.address ?? '');
+  const changed = category !== task.category_id || position !== undefined || address.trim() !== task.address;
+  const usable = ({ id, accepts_reports, retired }: Category) => (accepts_reports && !retired) || id === task.category_id;
   const submit = async (event: Event) => {
     event.preventDefault();
     if (busy || !changed) return;
@@ -69,7 +69,7 @@ export function CorrectDialog({ task, onTask, onClose }: Props) {
         await correctReport(task, {
           ...(category !== task.category_id && { category_id: category }),
           ...position,
-          ...(address.trim() !== (task.address ?? '') && { address: address.trim() }),
+          ...(address.trim() !== task.address && { address: address.trim() }),
           reason: reason.trim(),
         }),
       );
@@ -95,9 +95,9 @@ export function CorrectDialog({ task, onTask, onClose }: Props) {
               form.current?.requestSubmit();
             }}
           >
-            {categories.value.map(({ id, name }) => (
+            {categories.value.filter(usable).map(({ id, name }) => (
               <option key={id} value={id}>
-                {categoryName(name)}
+                {name}
               </option>
             ))}
           </select>

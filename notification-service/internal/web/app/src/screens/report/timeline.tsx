@@ -1,8 +1,7 @@
 import type { HistoryEntry } from '../../api/client';
 import { t } from '../../lang/i18n';
-import { categories } from '../../state/categories';
+import { categoryName } from '../../state/categories';
 import { Badge } from '../../ui/badge';
-import { categoryName } from '../../ui/category';
 import { Time } from '../../ui/time';
 
 /** The report's changes of status and the city's replies, oldest first. */
@@ -35,7 +34,7 @@ function What({ entry: { from_status, to_status, correction } }: { entry: Histor
 
 /** What was, and what is. A place is named by its address, or only said to be another. */
 function Corrected({ correction: { category, position, address } }: { correction: NonNullable<HistoryEntry['correction']> }) {
-  const nameOf = (id: number) => categoryName(categories.value.find((each) => each.id === id)?.name ?? `${id}`);
+  const nameOf = (id: number) => categoryName({ category_id: id, category_name: `${id}` });
   return (
     <>
       {category && <p>{t('timeline.corrected.category', { from: nameOf(category.from), to: nameOf(category.to) })}</p>}

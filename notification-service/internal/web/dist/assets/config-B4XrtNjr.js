@@ -1,1 +1,0 @@
-import{m}from"./client-C1eDa6af.js";let o={auth:{mode:"none"},map:{}};async function f(){o=await m(fetch("/config.json").then(async a=>({response:a,...a.ok&&{data:await a.json()}})))}function h({latitude:a,longitude:n}){const[t=-180,c=-90,s=180,i=90]=o.map.bounds??[];return n>=t&&n<=s&&a>=c&&a<=i}const r=()=>!!(o.map.tiles??o.map.geocoder);export{r as a,o as c,h as i,f as l};

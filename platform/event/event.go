@@ -218,7 +218,7 @@ type ReportCorrected struct {
 	CategoryName string `json:"category_name"`
 	Note         string `json:"note,omitempty"`        // the official's reason, for everybody
 	PlaceMoved   bool   `json:"place_moved,omitempty"` // whether the place or the address is another
-	// What it was before; nothing where that did not change, or where there was none.
+	// Values before the correction; empty for those that stayed, or were empty.
 	PreviousCategoryID int32    `json:"previous_category_id,omitempty"`
 	PreviousLatitude   *float64 `json:"previous_latitude,omitempty"`
 	PreviousLongitude  *float64 `json:"previous_longitude,omitempty"`

@@ -15,8 +15,8 @@ import (
 )
 
 // nameless returns the body of a message as it would have been, had its report been
-// anonymous; changed says whether that is different. A body that is no JSON object
-// says nothing of a report that could be read, and stays.
+// anonymous; changed says whether that is different. A body that is not a
+// JSON object says nothing of a report that could be read, and stays.
 func nameless(body []byte) (_ []byte, changed bool) {
 	value, err := onejson.Decode(body)
 	object, ok := value.(map[string]any)

@@ -97,7 +97,7 @@ func TestLogo(t *testing.T) {
 	}
 }
 
-// What is no logo stops the start, whatever its file is called.
+// A file that is not a picture stops the start, whatever its name.
 func TestWrongLogo(t *testing.T) {
 	t.Parallel()
 	whole := pixels(t, 64, 64)

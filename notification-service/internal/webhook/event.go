@@ -29,8 +29,8 @@ type Event struct {
 	ReportVersion int64
 	CategoryID    int32     // 0 when the message does not say
 	Position      *Position // nil when the message does not say
-	// What a correction has replaced, or else nothing: who was sent the report there
-	// is sent the correction, too.
+	// The category and place that a correction has replaced, or else nothing: an
+	// endpoint that was sent the report there is sent the correction, too.
 	PreviousCategoryID int32
 	PreviousPosition   *Position
 	Body               []byte // a Payload: the bytes that are sent, and signed

@@ -201,7 +201,7 @@ func TestEveryReplicaAndListHasTheNewName(t *testing.T) {
 	}
 }
 
-// What docs/city.md has a newcomer send is accepted as it is, by a city that begins.
+// The list in docs/city.md is accepted as it stands, by a city that begins.
 func TestManualsCategories(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

@@ -62,7 +62,7 @@ func TestHealthParts(t *testing.T) {
 	}
 	present := monitor.NewDatabase(nil, nil)
 
-	// What was read of the outbox is kept for a moment: each case has a store of its own.
+	// A reading of the outbox is kept for a moment: each case has a store of its own.
 	empty, full := newServer(t), newServer(t)
 	full.fileAbout(token(t, "ann", auth.Resident), 2, "Dark lamp")
 	stored := func(change string) *outbox.Store {

@@ -40,7 +40,7 @@ func voteTypeOf(v report.Vote) VoteType {
 	return ""
 }
 
-// correctionOf returns nil for an entry that is no correction.
+// correctionOf returns nil for an entry that is not a correction.
 func correctionOf(c *report.Corrected) *HistoryCorrection {
 	if c == nil {
 		return nil

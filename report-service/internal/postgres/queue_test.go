@@ -90,7 +90,7 @@ func TestCountByDepartment(t *testing.T) {
 	}
 }
 
-// What was open at a time follows from what is open now and what happened since:
+// The backlog at a time follows from the one of now and what happened since:
 // reports that were filed, closed and opened again, and not those that had a reply.
 func TestCountOpen(t *testing.T) {
 	t.Parallel()

@@ -28,8 +28,8 @@ func TestGuardAfterThePause(t *testing.T) {
 	}
 }
 
-// What waited for the socket when a lease was lost does not go out once the replica has
-// leases again: the successor may have published it since.
+// Bytes that waited for the socket when a lease was lost are not sent once the replica
+// has leases again: the successor may have published it since.
 func TestGuardAfterTheNextLease(t *testing.T) {
 	t.Parallel()
 	r := &Relay{leases: shards.NewLeases()}

@@ -25,7 +25,7 @@ type Position = { latitude: number; longitude: number };
  */
 export function CorrectDialog({ task, onTask, onClose }: Props) {
   const [category, setCategory] = useState(task.category_id);
-  const [address, setAddress] = useStatetask.address;
+  const [address, setAddress] = useState(task.address);
   const [position, setPosition] = useState<Position>();
   const [reason, setReason] = useState(t('correct.reason.usual'));
   const [outside, setOutside] = useState(false);

@@ -68,6 +68,8 @@ type Consumer struct {
 	metrics  *metrics
 	log      zerolog.Logger
 	refusal  refusal // of the topology
+
+	conn atomic.Pointer[amqp.Connection] // of the present session
 }
 
 // A refusal is why the broker lets nothing be consumed, as long as it does not.
@@ -106,6 +108,7 @@ func New(cfg Config, d Dependencies, groups ...Group) (*Consumer, error) {
 		}
 	}
 	c.waiting = waitingQueues(d.Topology)
+	c.topology.BeforeRepair(c.lookForLosses)
 	return c, nil
 }
 
@@ -131,12 +134,14 @@ func (c *Consumer) session(ctx context.Context, conn *amqp.Connection) error {
 	}
 	c.refusal.note(nil)
 	var working sync.WaitGroup
+	defer c.conn.CompareAndSwap(conn, nil)
 	for _, q := range c.queues {
 		if q.effect != nil {
 			q.stats.exists.Store(true) // from here on it is the same broker, with the same disk
 			working.Go(func() { q.run(ctx, conn) })
 		}
 	}
+	c.conn.Store(conn)
 	working.Go(func() { c.watchQueues(ctx, conn) })
 	<-ctx.Done()
 	cut := time.AfterFunc(drainGrace+time.Second, func() {

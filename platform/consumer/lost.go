@@ -131,7 +131,21 @@ func (q *queueWorkers) noteLoss(ctx context.Context) {
 	q.lostSince.CompareAndSwap(since, 0)
 }
 
-// lookAgain finds out whether the queue of a subscription that ended is gone.
+// lookForLosses finds out which of the queues that this process reads are gone. It asks
+// on the session's connection: behind another one there may be another broker.
+func (c *Consumer) lookForLosses(ctx context.Context) {
+	conn := c.conn.Load()
+	if conn == nil {
+		return
+	}
+	for _, q := range c.queues {
+		if q.effect != nil {
+			q.lookAgain(ctx, conn)
+		}
+	}
+}
+
+// lookAgain finds out whether the queue is gone.
 func (q *queueWorkers) lookAgain(ctx context.Context, conn *amqp.Connection) {
 	ch, err := rabbit.OpenChannel(conn)
 	if err != nil {

@@ -56,6 +56,46 @@ func TestDeletedQueueIsRemembered(t *testing.T) {
 	}
 }
 
+// Nobody declares it again before its loss is noted, whatever is repaired first: a
+// message that finds no queue, or another queue's subscription.
+func TestLossIsNotedBeforeARepair(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Notification(t)
+	h := consumertest.New(t, pool)
+	_, stop := h.Start()
+	defer stop()
+	h.WaitSubscribed(1)
+	queue, other := h.Topology.Queue(event.VoteReceivedKey), h.Topology.Queue(event.StatusUpdatedKey)
+	_, err := pool.Exec(t.Context(), `insert into worker_pools (queue, concurrency, prefetch, paused) values ($1, 1, 10, true)`, queue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Eventually("nobody reads the queue", func() string {
+		if q, err := h.Inspect(queue); err != nil || q.Consumers > 0 {
+			return fmt.Sprintf("%+v (error %v)", q, err)
+		}
+		return ""
+	})
+	for _, name := range []string{queue, other} {
+		if _, err := h.Channel().QueueDelete(name, false, false, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.Eventually("the queue is there again", func() string {
+		if _, err := h.Inspect(queue); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	h.EventuallyEqual("queues that were lost", 2, func() int {
+		lost, err := consumer.LostQueues(t.Context(), pool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(lost)
+	})
+}
+
 // So is one that was deleted while its workers were paused, and no subscription
 // declares it: what is published again finds it.
 func TestDeletedQueueIsThereWhilePaused(t *testing.T) {

@@ -175,14 +175,13 @@ func (q *queueWorkers) work(ctx context.Context, conn *amqp.Connection, w worker
 		if time.Since(began) > maxResubscribe {
 			delays.Reset()
 		}
-		q.lookAgain(ctx, conn)
 		delay := delays.Next()
 		q.metrics.resubscribed.WithLabelValues(q.queue).Inc()
 		q.log.Warn().Err(err).Str("queue", q.queue).Dur("delay", delay).Msg("subscription ended, will subscribe again")
 		if backoff.Sleep(ctx, delay) != nil {
 			return
 		}
-		if err := q.topology.Declare(ctx, conn); err != nil { // the queue itself may be missing
+		if err := q.topology.Repair(ctx, conn); err != nil { // the queue itself may be missing
 			q.log.Error().Err(err).Msg("declaring the topology failed, will retry")
 		}
 	}

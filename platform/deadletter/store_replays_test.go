@@ -261,22 +261,28 @@ func TestManyAreTakenAndOpenedInPortions(t *testing.T) {
 		return err
 	})
 	wantShort("open", func() error { return store.ReopenPortion(t.Context(), replay.ID) })
+	reopenAll(t, store, owner)
+	if got := inState(deadletter.Open); got != left+1 {
+		t.Errorf("%d dead letters are open, want all %d", got, left+1)
+	}
+	if r, err := store.Replay(t.Context(), replay.ID); err != nil || r.State != deadletter.Cancelled || r.Reopening || r.Pending != 0 {
+		t.Errorf("at the end the replay is %+v (error %v)", r, err)
+	}
+}
+
+// reopenAll opens what cancelled replays have left to open.
+func reopenAll(t *testing.T, store *deadletter.Store, owner uuid.UUID) {
+	t.Helper()
 	for {
 		claimed, err := store.ClaimReplay(t.Context(), owner, time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if claimed == nil {
-			break
+			return
 		}
 		if err := store.ReopenPortion(t.Context(), claimed.ID); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if got := inState(deadletter.Open); got != left+1 {
-		t.Errorf("%d dead letters are open, want all %d", got, left+1)
-	}
-	if r, err := store.Replay(t.Context(), replay.ID); err != nil || r.State != deadletter.Cancelled || r.Reopening || r.Pending != 0 {
-		t.Errorf("at the end the replay is %+v (error %v)", r, err)
 	}
 }

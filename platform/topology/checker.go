@@ -25,6 +25,9 @@ const (
 	// othersEvery is how often others are asked what they have found. That costs the
 	// broker nothing, and an operator waits for it.
 	othersEvery = 10 * time.Second
+	// readersFirst is how long a missing queue is left to the process that reads it, which
+	// looks at it every two seconds: it would not notice that its queue was gone.
+	readersFirst = 6 * time.Second
 	// redeclareEvery spaces the declarations caused by unroutable messages.
 	redeclareEvery = 2 * time.Second
 )
@@ -151,6 +154,9 @@ func (c *Checker) Run(ctx context.Context) error {
 			c.Check(ctx)
 		case <-c.unroutable:
 			c.Check(ctx) // says what is missing
+			if c.management == nil && c.topology.readElsewhere() && backoff.Sleep(ctx, readersFirst) != nil {
+				return nil
+			}
 			if err := c.declare(ctx); err != nil && ctx.Err() == nil {
 				c.log.Error().Err(err).Msg("declaring the topology failed, will retry")
 			}
@@ -182,6 +188,12 @@ func (c *Checker) Check(ctx context.Context) {
 		return
 	}
 	missing, differing, err := c.compare(ctx)
+	if err == nil && len(missing) > 0 && c.topology.readElsewhere() {
+		if backoff.Sleep(ctx, readersFirst) != nil {
+			return
+		}
+		missing, differing, err = c.compare(ctx)
+	}
 	if err == nil && len(missing) > 0 {
 		for _, f := range missing {
 			c.log.Warn().Str("finding", f.What).Str("remedy", f.Remedy).Msg("topology is incomplete, will declare the missing parts")
@@ -242,7 +254,7 @@ func (c *Checker) declare(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = conn.CloseDeadline(time.Now()) })
 	defer stop()
 	defer conn.Close()
-	return errors.Join(c.topology.Declare(ctx, conn), ctx.Err())
+	return errors.Join(c.topology.Repair(ctx, conn), ctx.Err())
 }
 
 // setPolicies sets and returns those of our policies that are not among have.

@@ -89,6 +89,8 @@ type Topology struct {
 
 	declared     chan struct{} // closed once everything was declared, or refused
 	declaredOnce sync.Once
+
+	look atomic.Pointer[func(context.Context)] // before a repair
 }
 
 // needed is what should exist at the broker.
@@ -289,6 +291,24 @@ func (t *Topology) Declare(ctx context.Context, conn *amqp.Connection) error {
 	}
 	t.declaredOnce.Do(func() { close(t.declared) })
 	return errors.Join(faults...)
+}
+
+// readElsewhere reports whether another process reads one of the queues.
+func (t *Topology) readElsewhere() bool {
+	return slices.ContainsFunc(t.queues, func(q *groupQueue) bool { return q.elsewhere })
+}
+
+// BeforeRepair has look called before parts that were there once are declared again.
+// Whoever reads a queue sees then that it is gone, with what it held; afterwards there
+// is an empty one, which looks like one that was drained.
+func (t *Topology) BeforeRepair(look func(context.Context)) { t.look.Store(&look) }
+
+// Repair does what Declare does, for parts that were there once.
+func (t *Topology) Repair(ctx context.Context, conn *amqp.Connection) error {
+	if look := t.look.Load(); look != nil {
+		(*look)(ctx)
+	}
+	return t.Declare(ctx, conn)
 }
 
 // DeclareQueue makes sure that the queue called name exists and is bound, where all

@@ -42,7 +42,7 @@ func TestPageAccessible(t *testing.T) {
 		look{"no results", ana, "?q=nonesuch", []browser.Action{browser.See(".empty", "Try fewer filters")}},
 		look{"own report", ana, detail, []browser.Action{browser.See(".timeline", "A crew is on its way."), dotShown}},
 		look{"another's report", ben, detail, []browser.Action{browser.See("button", "Follow")}},
-		look{"official's report", olga, detail, []browser.Action{browser.See("form", "Answer")}},
+		look{"official's report", olga, detail, []browser.Action{browser.See("form", "Reply")}},
 		look{"new", ana, "new", []browser.Action{mapShown}},
 		look{"new, what", ana, "new?step=2", []browser.Action{browser.See(".categories label", "Graffiti")}},
 		look{"new, words", ana, "new?step=3", []browser.Action{browser.See("label", "What is wrong?")}},

@@ -72,7 +72,7 @@ func TestPageHeldPhotos(t *testing.T) {
 		browser.Click(".held button", "Show"), // the oldest, which is the covered one
 		browser.See("[role=status]", "1 photo to review"),
 		browser.Click(".held button", "Do not show"),
-		browser.See("[role=status]", "0 photos to review"),
+		browser.See("[role=status]", "No photos wait for a review"),
 	)
 	page.checkFaults()
 

@@ -95,7 +95,7 @@ func TestPageKeepsNoteOfOfficial(t *testing.T) {
 	const note = "A crew is on its"
 	olga := c.reader(c.As("official-olga", token(jwt.MapClaims{"sub": "official-olga", "name": "Olga", "role": "official"})))
 	page := olga.open("reports/" + report.ID.String())
-	page.do(browser.Fill("Answer, shown to everyone", note))
+	page.do(browser.Fill("Reply, shown to everyone", note))
 	c.endSession(olga)
 	page.do(
 		browser.See(".banner", "Your session has ended"),

@@ -186,7 +186,7 @@ func (p tab) checkPrinted(words ...string) {
 			p.t.Errorf("%q is not on paper", want)
 		}
 	}
-	pressable, err := browser.Ask[[]string](p.Tab, `[...document.querySelectorAll('button, input, nav a, .map, .top')]
+	pressable, err := browser.Ask[[]string](p.Tab, `[...document.querySelectorAll('button, input, nav a, .map, .top > :not(.brand)')]
 		.filter((e) => e.checkVisibility()).map((e) => e.outerHTML.slice(0, 80))`)
 	if err != nil || len(pressable) > 0 {
 		p.t.Errorf("on paper there is (error: %v): %q", err, pressable)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -98,12 +99,6 @@ func TestHealthParts(t *testing.T) {
 	present := monitor.NewDatabase(nil, nil)
 	away := awayDatabase(t)
 	good := monitor.Reading{State: monitor.Good}
-	bad := func(cause monitor.Cause, count int64, names ...string) monitor.Reading {
-		return monitor.Reading{State: monitor.Bad, Cause: cause, Names: names, Count: count}
-	}
-	warning := func(cause monitor.Cause, names ...string) monitor.Reading {
-		return monitor.Reading{State: monitor.Warning, Cause: cause, Names: names, Count: int64(len(names))}
-	}
 	stuck := email.Figures{Lanes: []email.LaneStatus{{Lane: "gmail.com", Waiting: 40}, {Lane: email.Others}}}
 	working, stopped := consumed, idle // queues of delivery-worker
 
@@ -167,16 +162,27 @@ func TestHealthParts(t *testing.T) {
 			if tt.worker != "" {
 				cfg.Worker = tt.worker
 			}
-			for _, part := range admin.HealthParts(cfg) {
-				if part.Name != tt.part {
-					continue
-				}
-				if got := part.Read(t.Context()); !reflect.DeepEqual(got, tt.want) {
-					t.Errorf("got %+v, want %+v", got, tt.want)
-				}
-				return
+			if got := readPart(t, admin.HealthParts(cfg), tt.part); !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
-			t.Fatalf("there is no part %s", tt.part)
 		})
 	}
+}
+
+func bad(cause monitor.Cause, count int64, names ...string) monitor.Reading {
+	return monitor.Reading{State: monitor.Bad, Cause: cause, Names: names, Count: count}
+}
+
+func warning(cause monitor.Cause, names ...string) monitor.Reading {
+	return monitor.Reading{State: monitor.Warning, Cause: cause, Names: names, Count: int64(len(names))}
+}
+
+// readPart reads the part of that name.
+func readPart(t *testing.T, parts []monitor.Part, name string) monitor.Reading {
+	t.Helper()
+	i := slices.IndexFunc(parts, func(p monitor.Part) bool { return p.Name == name })
+	if i < 0 {
+		t.Fatalf("there is no part %s", name)
+	}
+	return parts[i].Read(t.Context())
 }

@@ -1,3 +1,5 @@
+import '../../styles/operators.css';
+
 import type { ComponentType } from 'preact';
 
 import { number, t, type Word } from '../../lang/console';

@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-import { must, reportService, type CategoryChange } from '../../../api/client';
+import { must, reportService, type Category, type CategoryChange } from '../../../api/client';
 import { language, number, t } from '../../../lang/console';
 import { toast } from '../../../state/toasts';
 import { categoryIcon } from '../../../ui/category';
@@ -248,6 +248,7 @@ function Preview() {
   const [shown, setShown] = useState<string>();
   const [chosen, setChosen] = useState<number>();
   const languages = editor.languages.value;
+  const named = (category: Category) => ({ ...category, name: category.name.trim() || t('categories.unnamed') });
   const tag = shown ?? (languages.includes(language.value) ? language.value : languages[0]!);
   return (
     <section class="panel stack" aria-labelledby="preview">
@@ -264,7 +265,7 @@ function Preview() {
         </fieldset>
       )}
       <div class="stack" lang={tag}>
-        <CategoryChoice all={previewOf(editor.rows.value, tag)} chosen={chosen} onChoose={setChosen} />
+        <CategoryChoice all={previewOf(editor.rows.value, tag).map(named)} chosen={chosen} onChoose={setChosen} />
       </div>
     </section>
   );

@@ -299,8 +299,8 @@ func (t *Topology) readElsewhere() bool {
 }
 
 // BeforeRepair has look called before parts that were there once are declared again.
-// Whoever reads a queue sees then that it is gone, with what it held; afterwards there
-// is an empty one, which looks like one that was drained.
+// The reader of a queue can see only then that it is gone, with what it held: the empty
+// one that is there afterwards looks like one that was drained.
 func (t *Topology) BeforeRepair(look func(context.Context)) { t.look.Store(&look) }
 
 // Repair does what Declare does, for parts that were there once.

@@ -12,9 +12,11 @@ interface Props extends PlotOptions {
   clusters?: Cluster[];
   /** Called with the plot, for what properties cannot do. */
   onReady?(plot: Plot): void;
+  /** Called if there is no map: without its code, and where the browser has no WebGL. */
+  onFailed?(): void;
   /** Whether the place under the pin is the chosen one; the pin is pale until then. */
   chosen?: boolean;
-  /** What lies over the map. */
+  /** What lies over the map, or where it would be. */
   children?: ComponentChildren;
 }
 
@@ -30,7 +32,7 @@ function whenIdle(task: () => void): void {
 const NOTHING: never[] = [];
 
 /** A map, once it is visible and its code is loaded. */
-export function Map({ points = NOTHING, clusters = NOTHING, onReady, chosen, children, ...options }: Props) {
+export function Map({ points = NOTHING, clusters = NOTHING, onReady, onFailed, chosen, children, ...options }: Props) {
   const element = useRef<HTMLDivElement>(null);
   const [plot, setPlot] = useState<Plot>();
   const [failed, setFailed] = useState(false);
@@ -62,8 +64,10 @@ export function Map({ points = NOTHING, clusters = NOTHING, onReady, chosen, chi
       whenIdle(() => {
         // What the plot would ask for only once it is there.
         if (shared) document.head.append(Object.assign(document.createElement('link'), { rel: 'modulepreload', href: shared }));
-        // It fails without its code, and where the browser has no WebGL.
-        void import('./plot').then(create).catch(() => setFailed(true));
+        void import('./plot').then(create).catch(() => {
+          setFailed(true);
+          onFailed?.();
+        });
       });
     });
     sizes.observe(element.current!);
@@ -79,7 +83,7 @@ export function Map({ points = NOTHING, clusters = NOTHING, onReady, chosen, chi
   return (
     <div class="map" data-chosen={chosen}>
       <div ref={element} class="map-canvas" />
-      {!failed && children}
+      {children}
       {failed && <p class="empty">{t('map.failed')}</p>}
       {!failed && !config.map.tiles && <p class="map-note">{t('map.no-tiles')}</p>}
     </div>

@@ -63,5 +63,5 @@ export function inCity({ latitude, longitude }: { latitude: number; longitude: n
   return longitude >= west && longitude <= east && latitude >= south && latitude <= north;
 }
 
-/** Whether there is anything to find places in. */
-export const canSearch = () => Boolean(config.map.tiles ?? config.map.geocoder);
+/** Whether there is anything to find places in: without a map only the geocoder. */
+export const canSearch = (mapless = false) => Boolean((mapless ? undefined : config.map.tiles) ?? config.map.geocoder);

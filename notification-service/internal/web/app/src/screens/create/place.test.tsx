@@ -3,18 +3,21 @@ import { render } from 'preact';
 import { act } from 'preact/test-utils';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 
-// A map that is there, with its pin at a place of the city.
+// A map that is there unless the browser draws none, with its pin at a place of the city.
+const browser = vi.hoisted(() => ({ draws: true }));
 const plot = { center: () => ({ latitude: -6.5931, longitude: 106.7968 }), addressOf: async () => 'Jalan Salak' };
 vi.mock('../../map/map', async () => {
   const { useEffect } = await import('preact/hooks');
   return {
-    Map: ({ children, onReady }: { children: ComponentChildren; onReady(made: typeof plot): void }) => {
-      useEffect(() => onReady(plot), []);
+    Map: ({ children, onReady, onFailed }: { children: ComponentChildren; onReady(made: typeof plot): void; onFailed(): void }) => {
+      useEffect(() => (browser.draws ? onReady(plot) : onFailed()), []);
       return children;
     },
   };
 });
 
+import { setLanguage } from '../../lang/i18n';
+import { config } from '../../state/config';
 import { discardDraft, draft, updateDraft } from '../../state/draft';
 import { settled } from '../../testing/browser';
 import { hasPlace, Place } from './place';
@@ -31,12 +34,17 @@ const press = (name: string) =>
   });
 
 beforeEach(() => {
+  browser.draws = true;
   discardDraft();
   root = document.createElement('div');
   document.body.replaceChildren(root);
   HTMLDialogElement.prototype.showModal = vi.fn();
 });
-afterEach(() => act(() => render(null, root)));
+afterEach(async () => {
+  await act(() => render(null, root));
+  delete config.map.tiles;
+  await setLanguage('en');
+});
 
 test('a device without a position gets a message, and no place is chosen', async () => {
   vi.stubGlobal('navigator', {
@@ -66,3 +74,51 @@ test('a report can go on without a place, and words are one', async () => {
   updateDraft({ address: 'Behind the market' });
   expect(hasPlace()).toBe(true);
 });
+
+test.each([
+  [
+    'en',
+    'Use your location, or say below where it is.',
+    'Use my location',
+    '✓ A place is chosen',
+    'Describe below where it is.',
+    /map|pin/i,
+  ],
+  [
+    'id',
+    'Gunakan lokasi Anda, atau jelaskan lokasinya',
+    'Gunakan lokasi saya',
+    '✓ Lokasi sudah dipilih',
+    'Jelaskan lokasinya di bawah.',
+    /peta|pin\b/i,
+  ],
+])(
+  'without a map the device still says where it is, in %s, and nothing speaks of one',
+  async (tag, hint, button, chosen, words, ofMaps) => {
+    await setLanguage(tag);
+    browser.draws = false;
+    config.map.tiles = '/map/tiles.pmtiles'; // the search of streets would need the map that shows them
+    let answer: (() => void) | undefined;
+    vi.stubGlobal('navigator', {
+      ...navigator,
+      geolocation: {
+        getCurrentPosition: (found: PositionCallback, refused: PositionErrorCallback) => {
+          if (!answer) return (answer = () => found({ coords: { latitude: -6.5931, longitude: 106.7968 } } as GeolocationPosition));
+          refused({} as GeolocationPositionError);
+        },
+      },
+    });
+    await show();
+    expect([root.textContent, root.querySelector('[type=search]')]).toEqual([expect.stringContaining(hint), null]);
+    await press(button);
+    await act(async () => {
+      answer?.();
+      await settled();
+    });
+    expect(root.textContent).toContain(chosen);
+    expect(draft.value.position).toEqual({ latitude: -6.5931, longitude: 106.7968 });
+    await press(button);
+    expect(root.textContent).toContain(words);
+    expect(root.textContent).not.toMatch(ofMaps);
+  },
+);

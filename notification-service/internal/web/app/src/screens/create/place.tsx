@@ -32,6 +32,8 @@ export const hasPlace = () => draft.value.position !== undefined || draft.value.
  */
 export function Place({ asking, onAnswer }: Props) {
   const plot = useRef<Plot | null>(null);
+  /** Without a map the device or words say where it is. */
+  const [mapless, setMapless] = useState(false);
   const [problem, setProblem] = useState<'failed' | 'outside'>();
   /** What the map called the place: it may be replaced, what somebody wrote may not. */
   const fromMap = useRef('');
@@ -75,8 +77,8 @@ export function Place({ asking, onAnswer }: Props) {
   useEffect(() => () => void (plot.current = null), []);
   return (
     <>
-      <p class="quiet">{t('place.hint')}</p>
-      {canSearch() && (
+      <p class="quiet">{t(mapless ? 'place.hint.mapless' : 'place.hint')}</p>
+      {canSearch(mapless) && (
         <PlaceSearch
           plot={plot}
           onFound={({ name, quarter, position: found, unknownNumber }) => {
@@ -91,7 +93,13 @@ export function Place({ asking, onAnswer }: Props) {
           }}
         />
       )}
-      <Map label={t('map.pick')} chosen={position !== undefined} onCenter={(position) => pick(position)} onReady={ready}>
+      <Map
+        label={t('map.pick')}
+        chosen={position !== undefined}
+        onCenter={(position) => pick(position)}
+        onReady={ready}
+        onFailed={() => setMapless(true)}
+      >
         {'geolocation' in navigator && (
           <button type="button" class="map-locate" onClick={locate}>
             <Icon name="here" /> {t('place.locate')}
@@ -100,7 +108,11 @@ export function Place({ asking, onAnswer }: Props) {
       </Map>
       <div class="bar spread">
         <p class={problem ? 'fault' : 'quiet'} role="status">
-          {problem ? t(`place.${problem}`) : position ? `✓ ${address || t('place.pinned')}` : t('place.none')}
+          {problem
+            ? t(mapless ? `place.${problem}.mapless` : `place.${problem}`)
+            : position
+              ? `✓ ${address || t(mapless ? 'place.located' : 'place.pinned')}`
+              : t('place.none')}
         </p>
         {position && (
           <button type="button" class="link" onClick={forget}>

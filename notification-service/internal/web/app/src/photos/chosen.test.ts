@@ -68,3 +68,43 @@ test('what an earlier page has kept comes first, in its order', async () => {
   await keep(earlier('0199-a'));
   expect((await kept('maria', 'r1')).map(({ id }) => id)).toEqual(['0199-a', '0199-b', 'c']);
 });
+
+/** A database as Firefox has it: a picture that it returned is gone once its upload is put again. */
+function firefoxDatabase() {
+  interface Row {
+    id: string;
+    picture: Pick<Blob, 'type' | 'arrayBuffer'>;
+  }
+  const rows = new Map<string, Row>();
+  const answer = (result: unknown, on: 'onsuccess' | 'oncomplete') => {
+    const asked: Record<string, unknown> = { result };
+    queueMicrotask(() => (asked[on] as (() => void) | undefined)?.());
+    return asked;
+  };
+  const stored = (row: Row): Row => {
+    const picture = {
+      type: row.picture.type,
+      arrayBuffer: () =>
+        rows.get(row.id)?.picture === picture ? Promise.resolve(new ArrayBuffer(3)) : Promise.reject(new DOMException('', 'AbortError')),
+    };
+    return { ...row, picture };
+  };
+  const store = {
+    put: (row: Row) => ({ result: (rows.set(row.id, stored(row)), row.id) }),
+    getAll: () => ({ result: [...rows.values()] }),
+    delete: (id: string) => ({ result: rows.delete(id) }),
+    clear: () => ({ result: rows.clear() }),
+  };
+  const transaction = () => Object.assign(answer(undefined, 'oncomplete'), { objectStore: () => store });
+  return { open: () => answer({ transaction, close: () => {} }, 'onsuccess') };
+}
+
+test('a picture that was read from the browser can be sent after it is kept again', async () => {
+  vi.stubGlobal('indexedDB', firefoxDatabase());
+  const choice = createChoice(ofDraft('k1'));
+  await choice.add([file('one')]);
+  await sendChosen(ofDraft('k1'), 'r1');
+  vi.unstubAllGlobals();
+  const [[{ picture }]] = sendLater.mock.calls as [[{ picture: Blob }]];
+  expect([picture instanceof Blob, picture.size, picture.type]).toEqual([true, 3, 'image/jpeg']);
+});

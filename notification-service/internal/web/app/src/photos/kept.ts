@@ -84,7 +84,8 @@ export async function keepForSignIn(): Promise<void> {
  * whoever had not signed in yet is the user's from now on.
  */
 export async function kept(user: string, report?: string): Promise<Upload[]> {
-  const stored = (await within('readonly', (store) => store.getAll() as IDBRequest<Upload[]>)) ?? [];
+  const read = (await within('readonly', (store) => store.getAll() as IDBRequest<Upload[]>)) ?? [];
+  const stored = await Promise.all(read.map(inMemory));
   const all = new Map([...stored, ...memory.values()].map((upload) => [upload.id, upload]));
   const found: Upload[] = [];
   for (const upload of all.values()) {
@@ -99,6 +100,16 @@ export async function kept(user: string, report?: string): Promise<Upload[]> {
   }
   // An earlier page chose ids in their order, and noted no time.
   return found.sort((a, b) => (a.chosen ?? 0) - (b.chosen ?? 0) || (a.id < b.id ? -1 : 1));
+}
+
+/**
+ * The upload with its picture in memory. In Firefox, a picture that the database has
+ * returned cannot be read any more once the upload is kept again.
+ */
+async function inMemory(upload: Upload): Promise<Upload> {
+  const { picture } = upload;
+  const bytes = await picture.arrayBuffer().catch(() => undefined);
+  return bytes ? { ...upload, picture: new Blob([bytes], { type: picture.type }) } : upload;
 }
 
 function tooOld({ at }: Upload): boolean {

@@ -3,8 +3,6 @@ package monitor_test
 import (
 	"testing"
 
-	amqp "github.com/rabbitmq/amqp091-go"
-
 	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/monitor"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
@@ -16,18 +14,7 @@ import (
 func TestBroker(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Vhost(t)
-	conn, err := amqp.Dial(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	ch, err := conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ch.QueueDeclare("queue.work", true, false, false, false, nil); err != nil {
-		t.Fatal(err)
-	}
+	ch := rabbittest.Queues(t, url, "queue.work")
 	b := monitor.NewBroker(rabbit.Config{URL: url, Name: "monitor"}, "queue.missing", "queue.work")
 	t.Cleanup(b.Close)
 	consumers := func(want int) func() bool {

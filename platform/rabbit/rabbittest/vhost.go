@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
+	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/devserver"
@@ -40,6 +41,27 @@ func Vhost(t testing.TB) string {
 		}
 	})
 	return made
+}
+
+// Queues declares durable queues at the broker, and returns the channel that did; its
+// connection ends with the test.
+func Queues(t testing.TB, address string, names ...string) *amqp.Channel {
+	t.Helper()
+	conn, err := amqp.Dial(address)
+	if err != nil {
+		t.Fatalf("rabbittest: connect: %v", err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatalf("rabbittest: open a channel: %v", err)
+	}
+	for _, name := range names {
+		if _, err := ch.QueueDeclare(name, true, false, false, false, nil); err != nil {
+			t.Fatalf("rabbittest: declare %s: %v", name, err)
+		}
+	}
+	return ch
 }
 
 // SharedManagementURL returns the URL of the shared test broker's management

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/monitor"
@@ -29,20 +28,7 @@ func (s relayState) State() relay.State { return relay.State(s) }
 func brokerWith(t *testing.T, consumed, idle string) *monitor.Broker {
 	t.Helper()
 	url := rabbittest.Vhost(t)
-	conn, err := amqp.Dial(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	ch, err := conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, queue := range []string{consumed, idle} {
-		if _, err := ch.QueueDeclare(queue, true, false, false, false, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
+	ch := rabbittest.Queues(t, url, consumed, idle)
 	if _, err := ch.Consume(consumed, "", true, false, false, false, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import { replyToReport, moveReport } from './report';
 
 /** What officials did is fetched within this time after a change of status. */
 const REFRESH_MS = 200;
-/** Votes of others may come this often before somebody who corrects a report is told. */
+/** How often others' votes may overtake a correction before it fails. */
 const MAX_TRIES = 5;
 
 /** Calls onTask with the report after each change. */

@@ -50,7 +50,7 @@ test('a view is the filters and the order of an address, and nothing else of it'
   expect(viewOf(query)).toBe('category=1%2C2&status=all&order=due');
 });
 
-test('names the present filters, beside those that another device has saved meanwhile', async () => {
+test('names the present filters, beside those that another device has saved since', async () => {
   await show('assignee=me');
   kept = [...kept, { name: 'From the telephone', filters: '' }];
   await write(' Mine, due ');

@@ -62,7 +62,7 @@ export function ViewsDialog({ filters, onClose }: Props) {
       setError(undefined);
       setRenamed(undefined);
       setName('');
-      // What had the focus may be gone.
+      // The element that had the focus may be gone.
       list.current?.focus();
     } catch (failure) {
       setError(failure);

@@ -152,7 +152,7 @@ export function merge(base: Row[], mine: Row[], theirs: Row[]): { rows: Row[]; c
   const keys = reordered
     ? [...known(mine), ...theirs.filter(({ key }) => !before.has(key)).map(({ key }) => key)]
     : theirs.map(({ key }) => key);
-  // What I added stands behind what it stood behind.
+  // A row that was added here keeps its place behind the same row.
   mine.forEach(({ key }, i) => {
     if (before.has(key)) return;
     const behind = mine[i - 1]?.key;

@@ -38,7 +38,7 @@ export function createEditor() {
   const ask = async (answer: Promise<{ data?: CategorySettings; error?: unknown; response: Response }>) => {
     const settings = await must(
       answer.then((got) => {
-        // What is compressed on its way has a weak tag; the list is the same.
+        // A gateway that compresses an answer makes its tag weak; the list is the same.
         if (got.response.ok) tag = (got.response.headers.get('ETag') ?? '*').replace(/^W\//, '');
         return got;
       }),

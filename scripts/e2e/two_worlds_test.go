@@ -177,6 +177,7 @@ func play(t *testing.T, author person) world {
 	move(t, olga, anonymous, "in_progress", "Seen")
 	await(anonymous)
 	say(t, olga, anonymous, "We look at it on Thursday")
+	await(anonymous)
 	correct(t, olga, anonymous)
 	await(anonymous)
 	move(t, olga, carls, "in_progress", "Seen")

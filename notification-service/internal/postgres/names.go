@@ -1,9 +1,13 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -14,32 +18,77 @@ import (
 	"github.com/cityconnect/cityconnect/platform/onejson"
 )
 
-// nameless returns the body of a message as it would have been, had its report been
-// anonymous; changed says whether that is different. A body that is no JSON object
-// says nothing of a report that could be read, and stays.
-func nameless(body []byte) (_ []byte, changed bool) {
+// nameless returns the body of a message as it would have been, had the report been
+// anonymous; changed says whether that is different. Of a body that is not a JSON object
+// nobody knows which words name somebody: it keeps those that operators are shown, and
+// the report's id. No consumer can read such a body, so that nothing else is lost.
+func nameless(body []byte, report uuid.UUID) (_ []byte, changed bool) {
 	value, err := onejson.Decode(body)
 	object, ok := value.(map[string]any)
 	if err != nil || !ok {
-		return body, false
+		masked := deadletter.MaskText(body, report.String())
+		return masked, !bytes.Equal(masked, body)
 	}
-	for name := range object {
-		switch strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name)) {
-		case "reporterid", "reportername":
-			delete(object, name)
-			changed = true
-		case "privacylevel":
-			changed = changed || object[name] != string(event.Anonymous)
-			object[name] = string(event.Anonymous)
-		}
-	}
-	if !changed {
+	if !removeNames(object, report, 0) {
 		return body, false
 	}
 	if body, err = json.Marshal(object); err != nil {
 		panic(err) // it was JSON before
 	}
 	return body, true
+}
+
+// maxNested is how many times JSON may be a text of other JSON and be searched for
+// names. A deeper text keeps only the words that operators are shown.
+const maxNested = 3
+
+// removeNames takes the names out of an object, and out of all that is in it. The object
+// is in a text in a text, nested times.
+func removeNames(object map[string]any, report uuid.UUID, nested int) (changed bool) {
+	for name, item := range object {
+		switch strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name)) {
+		case "reporterid", "reportername":
+			delete(object, name)
+			changed = true
+		case "privacylevel":
+			changed = changed || item != string(event.Anonymous)
+			object[name] = string(event.Anonymous)
+		default:
+			without, different := withoutNames(item, report, nested)
+			object[name], changed = without, changed || different
+		}
+	}
+	return changed
+}
+
+// withoutNames does so for any value.
+func withoutNames(value any, report uuid.UUID, nested int) (_ any, changed bool) {
+	switch v := value.(type) {
+	case map[string]any:
+		return v, removeNames(v, report, nested)
+	case []any:
+		for i, item := range v {
+			without, different := withoutNames(item, report, nested)
+			v[i], changed = without, changed || different
+		}
+	case string: // which may hold JSON of its own
+		if !strings.Contains(v, "{") {
+			return v, false
+		}
+		inner, err := onejson.Decode([]byte(v))
+		if err != nil || nested == maxNested {
+			masked := string(deadletter.MaskText([]byte(v), report.String()))
+			return masked, masked != v
+		}
+		if inner, changed = withoutNames(inner, report, nested+1); changed {
+			text, err := json.Marshal(inner)
+			if err != nil {
+				panic(err) // it was JSON before
+			}
+			return string(text), true
+		}
+	}
+	return value, changed
 }
 
 // hideNames takes the reporters' names out of dead letters and delayed messages about
@@ -66,12 +115,13 @@ func hideNameIn(ctx context.Context, tx pgx.Tx, table string, report uuid.UUID) 
 		Body []byte
 	}
 	rows, err := collect(ctx, tx, "find messages", pgx.RowToStructByPos[row],
-		`select ctid::text, body from `+table+` where position(convert_to($1, 'UTF8') in body) > 0 for update`, report.String())
+		`select ctid::text, body from `+table+` where position(convert_to($1, 'UTF8') in body) > 0
+			or position(convert_to(upper($1), 'UTF8') in body) > 0 for update`, report.String())
 	if err != nil {
 		return err
 	}
 	for _, r := range rows {
-		body, changed := nameless(r.Body)
+		body, changed := nameless(r.Body, report)
 		if !changed {
 			continue
 		}
@@ -82,28 +132,28 @@ func hideNameIn(ctx context.Context, tx pgx.Tx, table string, report uuid.UUID) 
 	return nil
 }
 
-// hideNamesIn takes the names out of dead letters that were on their way while the names
-// were hidden.
+// hideNamesIn takes the names out of messages that were on their way to a table while the
+// names were hidden.
 func (s *Erased) hideNamesIn(ctx context.Context, letters []deadletter.Letter) error {
 	of := make(map[uuid.UUID][]int, len(letters))
-	reports := make([]uuid.UUID, 0, len(letters))
 	for i, l := range letters {
-		var about struct {
-			ReportID uuid.UUID `json:"report_id"`
-		}
-		if json.Unmarshal(l.Body, &about) == nil {
-			of[about.ReportID], reports = append(of[about.ReportID], i), append(reports, about.ReportID)
+		for _, text := range uuidPattern.FindAllString(string(l.Body), -1) {
+			id := uuid.MustParse(text)
+			of[id] = append(of[id], i)
 		}
 	}
 	hidden, err := collect(ctx, s.pool, "read hidden names", pgx.RowTo[uuid.UUID],
-		`select report_id from moderated_reports where anonymous and report_id = any($1)`, reports)
+		`select report_id from moderated_reports where anonymous and report_id = any($1)`, slices.Collect(maps.Keys(of)))
 	if err != nil {
 		return err
 	}
 	for _, report := range hidden {
 		for _, i := range of[report] {
-			letters[i].Body, _ = nameless(letters[i].Body)
+			letters[i].Body, _ = nameless(letters[i].Body, report)
 		}
 	}
 	return nil
 }
+
+// uuidPattern finds the reports that a body is about, also if it is not JSON.
+var uuidPattern = regexp.MustCompile(`(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)

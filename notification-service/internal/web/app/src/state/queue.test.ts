@@ -22,6 +22,7 @@ const pending: QueueFilters = {
   to: '',
   overdue: 0,
   hidden: false,
+  withdrawn: false,
   newComments: false,
 };
 

@@ -113,18 +113,6 @@ func maskText(text string) string {
 	})
 }
 
-// MaskText returns a body that is not JSON without any word that may name a person, and
-// with every kept text, in lower or upper case.
-func MaskText(body []byte, kept string) []byte {
-	text := strings.ToValidUTF8(string(body), "\uFFFD")
-	for _, spelling := range []string{kept, strings.ToUpper(kept)} {
-		if before, after, found := strings.Cut(text, spelling); found {
-			return []byte(string(MaskText([]byte(before), kept)) + spelling + string(MaskText([]byte(after), kept)))
-		}
-	}
-	return []byte(maskText(text))
-}
-
 // MaskHeaders returns headers as an operator may see them: those that we or
 // the broker write, and only the names of others.
 func MaskHeaders(encoded json.RawMessage) json.RawMessage {

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,19 +14,20 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/failure"
 	"github.com/cityconnect/cityconnect/platform/onejson"
 )
 
 // nameless returns the body of a message as it would have been, had the report been
 // anonymous; changed says whether that is different. Of a body that is not a JSON object
-// nobody knows which words name somebody: it keeps those that operators are shown, and
-// the report's id. No consumer can read such a body, so that nothing else is lost.
+// nobody knows which words name somebody, and how many of them there are tells who it may
+// be: it keeps the report's id alone. No consumer can read such a body, so that nothing is
+// lost that could have had an effect.
 func nameless(body []byte, report uuid.UUID) (_ []byte, changed bool) {
 	value, err := onejson.Decode(body)
 	object, ok := value.(map[string]any)
 	if err != nil || !ok {
-		masked := deadletter.MaskText(body, report.String())
-		return masked, !bytes.Equal(masked, body)
+		return []byte(`{"report_id":"` + report.String() + `"}`), true
 	}
 	if !removeNames(object, report, 0) {
 		return body, false
@@ -39,7 +39,7 @@ func nameless(body []byte, report uuid.UUID) (_ []byte, changed bool) {
 }
 
 // maxNested is how many times JSON may be a text of other JSON and be searched for
-// names. A deeper text keeps only the words that operators are shown.
+// names. Nothing is kept of a deeper text.
 const maxNested = 3
 
 // removeNames takes the names out of an object, and out of all that is in it. The object
@@ -77,8 +77,7 @@ func withoutNames(value any, report uuid.UUID, nested int) (_ any, changed bool)
 		}
 		inner, err := onejson.Decode([]byte(v))
 		if err != nil || nested == maxNested {
-			masked := string(deadletter.MaskText([]byte(v), report.String()))
-			return masked, masked != v
+			return "", true
 		}
 		if inner, changed = withoutNames(inner, report, nested+1); changed {
 			text, err := json.Marshal(inner)
@@ -125,11 +124,49 @@ func hideNameIn(ctx context.Context, tx pgx.Tx, table string, report uuid.UUID) 
 		if !changed {
 			continue
 		}
-		if _, err := tx.Exec(ctx, `update `+table+` set body = $2 where ctid = $1::tid`, r.At, body); err != nil {
+		sql := `update ` + table + ` set body = $2 where ctid = $1::tid`
+		if table == "dead_letters" && !isObject(r.Body) {
+			sql = forgetPlaceSQL
+		}
+		if _, err := tx.Exec(ctx, sql, r.At, body); err != nil {
 			return fmt.Errorf("hide name in %s: %w", table, err)
 		}
 	}
 	return nil
+}
+
+// forgetPlaceSQL also forgets where a dead letter's body was broken, which may be as many
+// bytes from its beginning as the name is long.
+const forgetPlaceSQL = `
+	with changed as (
+	  update dead_letters set body = $2, error = error_group,
+	    headers = case when headers ? '` + failure.FinalErrorHeader + `'
+	      then jsonb_set(headers, '{` + failure.FinalErrorHeader + `}', to_jsonb(error_group)) else headers end
+	  where ctid = $1::tid returning id, error_group
+	)
+	update dead_letter_attempts a set error = c.error_group from changed c where a.dead_letter_id = c.id`
+
+// isObject reports whether a body is what nameless can take apart.
+func isObject(body []byte) bool {
+	value, err := onejson.Decode(body)
+	_, ok := value.(map[string]any)
+	return err == nil && ok
+}
+
+// forgetPlace is forgetPlaceSQL for a letter that is not kept yet.
+func forgetPlace(l *deadletter.Letter) {
+	l.Error = l.Group
+	var headers map[string]json.RawMessage
+	if json.Unmarshal(l.Headers, &headers) != nil || headers[failure.FinalErrorHeader] == nil {
+		return
+	}
+	var err error
+	if headers[failure.FinalErrorHeader], err = json.Marshal(l.Group); err == nil {
+		l.Headers, err = json.Marshal(headers)
+	}
+	if err != nil {
+		panic(err) // they were JSON before
+	}
 }
 
 // hideNamesIn takes the names out of messages that were on their way to a table while the
@@ -149,6 +186,9 @@ func (s *Erased) hideNamesIn(ctx context.Context, letters []deadletter.Letter) e
 	}
 	for _, report := range hidden {
 		for _, i := range of[report] {
+			if !isObject(letters[i].Body) {
+				forgetPlace(&letters[i])
+			}
 			letters[i].Body, _ = nameless(letters[i].Body, report)
 		}
 	}

@@ -64,7 +64,7 @@ func keepNamed(t *testing.T, pool *pgxpool.Pool, bodies map[string]string) {
 	for name, body := range bodies {
 		for _, state := range []string{"open", "discarded", "resolved"} {
 			mustExec(t, pool, `insert into dead_letters (queue, message_id, type, body, properties, headers, error_class, error, error_group, first_failed_at, failed_at, state)
-				values ('queue.report_created', $1, '', $2, '{}', '{}', '', '', '', now(), now(), $3)`, name, []byte(body), state)
+				values ('queue.report_created', $1, '', $2, '{}', '{"x-final-error":"broken at byte 99"}', '', 'broken at byte 99', 'broken at byte N', now(), now(), $3)`, name, []byte(body), state)
 		}
 		mustExec(t, pool, `insert into delayed_messages (queue, message_id, type, due_at, body, properties, headers)
 			values ('queue.report_created', $1, 'report.created', now() + interval '1 day', $2, '{}', '{}')`, name, []byte(body))
@@ -131,7 +131,8 @@ func TestNameHidden(t *testing.T) {
 	parked.BeforePark(store.Erased.Scrub)
 	for name, body := range bodies {
 		late := deadletter.Letter{
-			Queue: "queue.report_created", MessageID: name + " late", Body: []byte(body), Headers: []byte(`{}`), FirstFailedAt: time.Now(), FailedAt: time.Now(),
+			Queue: "queue.report_created", MessageID: name + " late", Body: []byte(body), Headers: []byte(`{"x-final-error":"broken at byte 99"}`),
+			Error: "broken at byte 99", Group: "broken at byte N", FirstFailedAt: time.Now(), FailedAt: time.Now(),
 		}
 		if err := letters.Archive(t.Context(), []deadletter.Letter{late}); err != nil {
 			t.Fatal(err)
@@ -143,4 +144,10 @@ func TestNameHidden(t *testing.T) {
 		}
 	}
 	wantNoName(t, pool, "after late messages")
+	// How long a broken body was may tell how long the name is.
+	if n := count(t, pool, `select (select count(*) from dead_letters l where l::text like '%byte 99%' and body = convert_to($1, 'UTF8'))
+		+ (select count(*) from dead_letter_attempts a join dead_letters l on l.id = a.dead_letter_id where a.error like '%byte 99%' and l.body = convert_to($1, 'UTF8'))`,
+		`{"report_id":"`+report.String()+`"}`); n != 0 {
+		t.Errorf("%d dead letters or attempts say where the body was broken", n)
+	}
 }

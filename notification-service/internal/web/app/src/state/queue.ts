@@ -55,7 +55,20 @@ const REFRESH_APART_MS = 10_000;
 const COUNT_MS = 300;
 
 /** The filters as the API takes them. */
-export function queryOf({ status, category, department, assignee, q, bbox, from, to, overdue, hidden, withdrawn, newComments }: QueueFilters) {
+export function queryOf({
+  status,
+  category,
+  department,
+  assignee,
+  q,
+  bbox,
+  from,
+  to,
+  overdue,
+  hidden,
+  withdrawn,
+  newComments,
+}: QueueFilters) {
   const begin = midnight(from, 0);
   const end = midnight(to, 1);
   return {

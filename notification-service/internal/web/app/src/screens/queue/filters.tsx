@@ -34,7 +34,19 @@ export function filtersOf(query: URLSearchParams): QueueFilters {
 }
 
 /** Whether anything narrows the queue but the status. */
-export function isNarrowed({ category, department, assignee, from, to, bbox, q, overdue, hidden, withdrawn, newComments }: QueueFilters): boolean {
+export function isNarrowed({
+  category,
+  department,
+  assignee,
+  from,
+  to,
+  bbox,
+  q,
+  overdue,
+  hidden,
+  withdrawn,
+  newComments,
+}: QueueFilters): boolean {
   return (
     overdue > 0 ||
     hidden ||
@@ -131,7 +143,11 @@ export function FilterBar({ filters, counts, children }: Props) {
               </label>
             ))}
             <label class="check">
-              <input type="checkbox" checked={hidden} onChange={(event) => setQuery({ hidden: event.currentTarget.checked ? '1' : '', withdrawn: '' })} />
+              <input
+                type="checkbox"
+                checked={hidden}
+                onChange={(event) => setQuery({ hidden: event.currentTarget.checked ? '1' : '', withdrawn: '' })}
+              />
               {t('moderation.hidden')}
             </label>
             <label class="check">

@@ -45,7 +45,7 @@ func TestAnonymousReporterStaysUnknown(t *testing.T) {
 	s.do(call{method: "POST", path: path + "/vote", token: canary, body: `{"vote_type":"upvote"}`}) // refused
 	withdrawn := "/reports/" + s.file(canary, "anonymous").ID.String()
 	ok[api.Report](s, call{method: "DELETE", path: withdrawn, token: canary}, http.StatusOK)
-	s.do(call{method: "POST", path: "/reports", token: canary, body: `{"name":"broken"}`})          // refused
+	s.do(call{method: "POST", path: "/reports", token: canary, body: `{"name":"broken"}`}) // refused
 
 	for _, reader := range []string{"", token(t, "bob", auth.Resident), token(t, "olga", auth.Official), token(t, "otto", auth.Operator)} {
 		for _, c := range append(everything(path), everything(withdrawn)...) {

@@ -86,6 +86,21 @@ describe('the queue', () => {
     expect([ids(queue), [...queue.selected.value]]).toEqual([['c'], []]);
   });
 
+  test('asks for withdrawn reports, and keeps those alone', async () => {
+    const withdrawn_at = '2026-01-01T12:00:00Z';
+    const get = serveQueue({
+      '': [task('a', { hidden_reason: 'withdrawn', withdrawn_at }), task('b', { hidden_reason: 'A name' }), task('c')],
+    });
+    const queue = createQueue();
+    queue.load({ ...pending, withdrawn: true }, 'oldest');
+    await later();
+    expect(ids(queue)).toEqual(['a']);
+    expect(JSON.stringify(get.mock.calls)).toContain('"withdrawn":true');
+    queue.load({ ...pending, hidden: true }, 'oldest');
+    await later();
+    expect(ids(queue)).toEqual(['b']);
+  });
+
   test('does not go back behind an event', async () => {
     serveQueue({ '': [task('a', { version: 3, score: 5 })] });
     const queue = createQueue();

@@ -18,10 +18,20 @@ import (
 
 // A Store keeps the messages that wait, in the database of their effects. It is
 // safe for concurrent use.
-type Store struct{ pool *pgxpool.Pool }
+type Store struct {
+	pool  *pgxpool.Pool
+	scrub func(ctx context.Context, letters []deadletter.Letter) error // nil for none
+}
 
 // NewStore returns a Store on pool, which stays the caller's to close.
-func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
+func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool: pool} }
+
+// BeforePark has scrub remove from bodies and headers of messages whatever must not be
+// kept. It is the same function as for deadletter.Store.BeforeArchive: if it fails, the
+// messages stay in their queue.
+func (s *Store) BeforePark(scrub func(ctx context.Context, letters []deadletter.Letter) error) {
+	s.scrub = scrub
+}
 
 // freshPlan lets the server plan a statement each time, for a table that may be
 // empty now and hold a million rows in a minute. A plan that was made for the
@@ -58,10 +68,19 @@ select message_id, outcome from judged`
 // from the releaser that has just published it, which would delete it otherwise.
 func (s *Store) Park(ctx context.Context, queue string, messages []Message, full, again bool) (map[string]Outcome, error) {
 	n := len(messages)
+	letters := make([]deadletter.Letter, n)
+	for i, m := range messages {
+		letters[i] = deadletter.Letter{Body: m.Body, Headers: m.Headers}
+	}
+	if s.scrub != nil {
+		if err := s.scrub(ctx, letters); err != nil {
+			return nil, err
+		}
+	}
 	ids, types, due, bodies := make([]string, n), make([]string, n), make([]time.Time, n), make([][]byte, n)
 	properties, headers := make([]deadletter.Properties, n), make([]json.RawMessage, n)
 	for i, m := range messages {
-		ids[i], types[i], due[i], bodies[i], properties[i], headers[i] = m.ID, m.Type, m.DueAt, m.Body, m.Properties, m.Headers
+		ids[i], types[i], due[i], bodies[i], properties[i], headers[i] = m.ID, m.Type, m.DueAt, letters[i].Body, m.Properties, letters[i].Headers
 	}
 	rows, err := s.pool.Query(ctx, parkSQL, freshPlan, queue, ids, types, due, bodies, properties, headers, slack, MaxAhead, full, again)
 	if err != nil {

@@ -118,7 +118,7 @@ const (
 )
 
 // A Moderation is a decision about the public parts of a report, by an official unless
-// it is NameHidden.
+// it is NameHidden or Withdrawn.
 type Moderation string
 
 // The moderations.
@@ -128,6 +128,8 @@ const (
 	Redacted   Moderation = "redacted" // there are other words in the place of some
 	// NameHidden is the reporter's own decision: the report is anonymous from now on.
 	NameHidden Moderation = "name_hidden"
+	// Withdrawn is the reporter's own decision, too: the report is hidden for ever.
+	Withdrawn Moderation = "withdrawn"
 )
 
 // A Message is one of *StatusUpdate, *ReportCreated, *VoteReceived,
@@ -194,8 +196,9 @@ type VoteReceived struct {
 }
 
 // ReportModerated says that an official has hidden a report, shown it again or
-// redacted words of it, or that its reporter has hidden the name. The contents of messages of lower versions must no longer be
-// shown to anybody, whenever they come. It has the whole state, so that the one with
+// redacted words of it, or that its reporter has hidden the name or withdrawn it. The
+// contents of messages of lower versions must no longer be shown to anybody, whenever
+// they come. It has the whole state, so that the one with
 // the highest version is enough.
 type ReportModerated struct {
 	// The title is the present one; that of a hidden report is its reference
@@ -444,7 +447,7 @@ func (m *ReportModerated) Validate() error {
 	case slices.ContainsFunc(m.RedactedNotes, func(version int64) bool { return version < 1 }):
 		return &FieldError{"redacted_notes", "a positive number"}
 	}
-	return oneOf("action", m.Action, Hidden, ShownAgain, Redacted, NameHidden)
+	return oneOf("action", m.Action, Hidden, ShownAgain, Redacted, NameHidden, Withdrawn)
 }
 
 // Validate returns a *FieldError for the first field that breaks the contract.

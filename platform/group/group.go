@@ -42,7 +42,8 @@ type Dependencies struct {
 	// Writable is for consumer.Dependencies, or nil.
 	Writable func(ctx context.Context) error
 	// Await returns when messages may be taken, or an error if ctx ends first;
-	// nil does not wait. Scrub is for deadletter.Store.BeforeArchive, or nil.
+	// nil does not wait. Scrub is for deadletter.Store.BeforeArchive and
+	// delay.Store.BeforePark, or nil.
 	Await func(ctx context.Context) error
 	Scrub func(ctx context.Context, letters []deadletter.Letter) error
 }
@@ -83,7 +84,9 @@ func New(cfg consumer.Config, d Dependencies, groups ...consumer.Group) (*Runner
 	letters.BeforeArchive(d.Scrub)
 	r.letters = deadletter.NewGauge(letters, d.Metrics, d.Log)
 	r.replayer = deadletter.NewReplayer(letters, r.forwarder, d.Log)
-	r.Releaser = delay.NewReleaser(cfg.Delay, delay.NewStore(d.Database), r.forwarder, r.Checker.Unroutable, d.Metrics, d.Log)
+	delayed := delay.NewStore(d.Database)
+	delayed.BeforePark(d.Scrub)
+	r.Releaser = delay.NewReleaser(cfg.Delay, delayed, r.forwarder, r.Checker.Unroutable, d.Metrics, d.Log)
 	archiver := connection("archiver")
 	archiver.Metrics = d.Metrics
 	r.archiver = deadletter.NewArchiver(letters, archiver, broker)

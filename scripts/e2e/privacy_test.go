@@ -108,6 +108,16 @@ func (c *canary) fileAnonymously() (want []sight) {
 		want = append(want, vote(c.t, ben, report, "upvote"), vote(c.t, ben, report, "downvote"))
 		want = append(want, move(c.t, olga, report, "in_progress", "Seen"), say(c.t, olga, report, "We look at it on Thursday"), correct(c.t, olga, report))
 	}
+	// Nor does a report that is taken back say whose it was.
+	in := draft("Taken back")
+	in.PrivacyLevel = "anonymous"
+	withdrawn, err := c.user.CreateReport(c.t.Context(), in, "Idempotency-Key", uuid.NewString())
+	if err == nil {
+		err = c.user.Do(c.t.Context(), http.MethodDelete, "/reports/"+withdrawn.ID.String(), nil, nil)
+	}
+	if err != nil {
+		c.t.Fatalf("withdraw a report: %v", err)
+	}
 	// A follower of a report is as private as its reporter.
 	bens := file(c.t, ben, "Followed")
 	follow(c.t, c.user, bens)

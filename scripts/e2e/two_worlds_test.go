@@ -106,16 +106,21 @@ func (w world) differsFrom(t *testing.T, other world) (differs bool) {
 	return differs
 }
 
+// before is how many reports were filed before the others begin to look.
+const before = 1
+
 // play lets a stack live through a day in which author files the anonymous report, and returns
 // what the others see of it.
 func play(t *testing.T, author person) world {
 	t.Helper()
 	c, w := startStackWithComments(t), world{}
 	w.addGateway(t, c.enterByNginx()) // once nothing enters
-	through := c.spyOnExchanges()
 	residents := c.openPages(ann, bene)
 	carl, olga, pavel := c.userOf("carl", "resident"), c.userOf("olga", "official"), c.userOf("pavel", "operator")
-	olgas, feed, other := watch(t, olga), c.listenToFeed(), openOtherSystem(t)
+	olgas := watch(t, olga)
+	nameless := c.hideAName(residents[author], author)
+	olgas.await(before)
+	through, feed, other := c.spyOnExchanges(), c.listenToFeed(), openOtherSystem(t) // which had the name until now
 	other.register(c, pavel)
 	c.startPhotoWorker()
 
@@ -135,7 +140,7 @@ func play(t *testing.T, author person) world {
 			t.Fatalf("file a report: %v", err)
 		}
 		reports = append(reports, report)
-		olgas.await(i + 1)
+		olgas.await(before + i + 1)
 		feed.await(t, i+1)
 		other.await(i + 1)
 	}
@@ -144,7 +149,7 @@ func play(t *testing.T, author person) world {
 		residents[p].load(c, reports)
 	}
 	carls, events := followEachOther(t, carl, residents[author].Client, anonymous), len(reports)+1
-	olgas.await(events)
+	olgas.await(before + events)
 	feed.await(t, events)
 	other.await(events)
 
@@ -187,7 +192,7 @@ func play(t *testing.T, author person) world {
 		residents[p].load(c, reports)
 	}
 
-	c.observe(w, append(reports, carls), map[string]*client.Client{"carl": carl, "olga": olga}, pavel)
+	c.observe(w, append(reports, carls, nameless), map[string]*client.Client{"carl": carl, "olga": olga}, pavel)
 	w["the feed"] = feed.lines()
 	w.addPhoto(c, carl, photo, anonymous)
 	w.addOtherSystem(c, other)
@@ -303,11 +308,49 @@ func (w world) addExchange(name string, s *spy) {
 	slices.Sort(w["exchange "+name]) // three queues, two replicas' connections: the order is chance
 }
 
+// hideAName has the author file a report under their name, of which somebody breaks a
+// message, and hide the name. It returns the report once no process has anything left to
+// do about it.
+func (c *stack) hideAName(user *resident, author person) client.Report {
+	c.t.Helper()
+	in := draft("A dark stair")
+	in.PrivacyLevel = "public"
+	report, err := user.CreateReport(c.t.Context(), in, "Idempotency-Key", uuid.NewString())
+	if err != nil {
+		c.t.Fatalf("file a report: %v", err)
+	}
+	// The log has at which byte it is broken, from before the name is hidden.
+	c.breakWith(report, author, `{!"report_id":"`+report.ID.String()+`","reporter_id":"`+author.id+`","reporter_name":"`+author.name, 1)
+	if err := user.Do(c.t.Context(), http.MethodPut, "/reports/"+report.ID.String()+"/privacy", map[string]string{"privacy_level": "anonymous"}, &report); err != nil {
+		c.t.Fatalf("hide the name: %v", err)
+	}
+	eventually.True(c.t, "no process has the name", func() bool {
+		var reports, notifications bool
+		err := c.reportDB.QueryRow(c.t.Context(), `
+			select not exists (select from hidden_names) and not exists (select from outbox_messages where status = 'pending')`).Scan(&reports)
+		if err == nil {
+			err = c.notificationDB.QueryRow(c.t.Context(), `
+				select exists (select from notifications where type = 'report.moderated' and report_id = $1)`, report.ID).Scan(&notifications)
+		}
+		return err == nil && reports && notifications
+	})
+	user.seen++
+	user.screen.await(user.seen)
+	return report
+}
+
 // breakMessage publishes a message about author's report that nobody
 // understands, and waits until it is a dead letter.
 func (c *stack) breakMessage(report client.Report, author person) {
 	c.t.Helper()
-	broken := c.message(event.VoteReceivedKey, report.ID, author.id, `{"report_id":`)
+	c.breakWith(report, author, `{"report_id":`, 2) // the first one was broken before
+}
+
+// breakWith publishes a message with a body that nobody understands, and waits until there
+// are so many dead letters.
+func (c *stack) breakWith(report client.Report, author person, body string, letters int) {
+	c.t.Helper()
+	broken := c.message(event.VoteReceivedKey, report.ID, author.id, body)
 	// To one queue: which of two archives its dead letter first is chance.
 	if err := c.channel().PublishWithContext(c.t.Context(), "", topology.Queue(event.VoteReceivedKey), false, false, broken); err != nil {
 		c.t.Fatal(err)
@@ -315,7 +358,7 @@ func (c *stack) breakMessage(report client.Report, author person) {
 	eventually.True(c.t, "the dead letter is archived", func() bool {
 		var archived int
 		err := c.notificationDB.QueryRow(c.t.Context(), `select count(*) from dead_letters`).Scan(&archived)
-		return err == nil && archived == 1
+		return err == nil && archived == letters
 	})
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	platformconfig "github.com/cityconnect/cityconnect/platform/config"
+	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/group"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/schedule"
@@ -56,7 +57,8 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	if err := pgpool.SignIn(ctx, pool); err != nil {
 		return err
 	}
-	var options postgres.Options
+	// This process erases nobody, but must not keep messages about the erased.
+	options := postgres.Options{Erased: erasure.New(pool, cfg.Keys, nil, log), Keys: cfg.Keys}
 	if cfg.Mail.Enabled() && cfg.Mail.OperatorsAddress != "" {
 		options.Notices = []string{email.Operators}
 	}
@@ -71,7 +73,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	writes := pgpool.NewWrites(pool, tables, log)
 	groups, err := group.New(cfg.Consumer, group.Dependencies{
 		Database: pool, Writable: writes.Probe, RabbitURL: cfg.RabbitURL, ManagementURL: cfg.ManagementURL, Names: cfg.Topology, Log: log, Metrics: metrics,
-		Before: []topology.Group{notifier.Queues()},
+		Before: []topology.Group{notifier.Queues()}, Scrub: db.Erased.Scrub,
 	}, webhook.Group(db.Endpoints, webhook.NewEffect(db.Endpoints, dispatcher.Wake)))
 	if err != nil {
 		return err

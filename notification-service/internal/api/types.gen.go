@@ -113,6 +113,7 @@ const (
 	NameHidden Moderation = "name_hidden"
 	Redacted   Moderation = "redacted"
 	Shown      Moderation = "shown"
+	Withdrawn  Moderation = "withdrawn"
 )
 
 // Defines values for NotificationType.
@@ -667,7 +668,7 @@ type Fault struct {
 type FeedEvent struct {
 	// Action The officials' moderation of the report: they have hidden
 	// it, shown it again, or put other words in the place of some; or its reporter
-	// has hidden the name (`name_hidden`). The title of a hidden report is its
+	// has hidden the name (`name_hidden`) or withdrawn the report (`withdrawn`). The title of a hidden report is its
 	// reference number.
 	Action       Moderation `json:"action,omitempty,omitzero"`
 	CategoryID   int32      `json:"category_id,omitempty,omitzero"`
@@ -787,7 +788,7 @@ type MailLanguage string
 
 // Moderation The officials' moderation of the report: they have hidden
 // it, shown it again, or put other words in the place of some; or its reporter
-// has hidden the name (`name_hidden`). The title of a hidden report is its
+// has hidden the name (`name_hidden`) or withdrawn the report (`withdrawn`). The title of a hidden report is its
 // reference number.
 type Moderation string
 
@@ -843,7 +844,7 @@ type NewWebhook struct {
 type Notification struct {
 	// Action The officials' moderation of the report: they have hidden
 	// it, shown it again, or put other words in the place of some; or its reporter
-	// has hidden the name (`name_hidden`). The title of a hidden report is its
+	// has hidden the name (`name_hidden`) or withdrawn the report (`withdrawn`). The title of a hidden report is its
 	// reference number.
 	Action       Moderation `json:"action,omitempty,omitzero"`
 	CategoryID   int32      `json:"category_id,omitempty,omitzero"`
@@ -1488,7 +1489,7 @@ type WebhookReportModerated struct {
 	Data struct {
 		// Action The officials' moderation of the report: they have hidden
 		// it, shown it again, or put other words in the place of some; or its reporter
-		// has hidden the name (`name_hidden`). The title of a hidden report is its
+		// has hidden the name (`name_hidden`) or withdrawn the report (`withdrawn`). The title of a hidden report is its
 		// reference number.
 		Action     Moderation `json:"action"`
 		CategoryID int32      `json:"category_id,omitempty,omitzero"`

@@ -107,7 +107,7 @@ type Effect struct {
 //
 // The reporter gets votes, status changes and corrections, but not the report that they
 // have just filed; the officials get that, and what is overdue. Followers of the report
-// get status changes and corrections as well, which the store adds, since it knows them. The public feed
+// get status changes, corrections and the withdrawal as well, which the store adds, since it knows them. The public feed
 // gets everything but what is overdue, photos that are not shown, which concern their
 // uploader alone, and what is done to a report while it is hidden. Why a report is
 // hidden is for its reporter alone.
@@ -119,7 +119,7 @@ func Of(m event.Message, recipient string) *Effect {
 	}
 	if moderated, ok := m.(*event.ReportModerated); ok {
 		effect.Moderated, effect.Feed.Note = moderated, ""
-		effect.Public = !moderated.Hidden || moderated.Action == event.Hidden
+		effect.Public = !moderated.Hidden || moderated.Action == event.Hidden || moderated.Action == event.Withdrawn
 	}
 	switch {
 	case m.Key() == event.ReportCreatedKey, m.Key() == event.ReportOverdueKey:
@@ -167,7 +167,7 @@ func describe(m event.Message) Data {
 // ForFollowers reports whether those who follow a report are notified of what is
 // shown in data.
 func (d *Data) ForFollowers() bool {
-	return d.Type == event.StatusUpdatedKey || d.Type == event.CorrectedKey
+	return d.Type == event.StatusUpdatedKey || d.Type == event.CorrectedKey || d.Action == event.Withdrawn
 }
 
 // NewID returns an id for a notification. It is ordered by time, which keeps the

@@ -148,18 +148,24 @@ func (e *erasing) archive(letters []deadletter.Letter) error {
 	return store.Archive(e.t.Context(), letters)
 }
 
-// wantNoTraces searches all tables.
-func (e *erasing) wantNoTraces() {
-	e.t.Helper()
-	rows, err := e.pool.Query(e.t.Context(), `select table_name from information_schema.tables where table_schema = 'public'`)
+// tablesOf returns the names of all tables.
+func tablesOf(t *testing.T, pool *pgxpool.Pool) []string {
+	t.Helper()
+	rows, err := pool.Query(t.Context(), `select table_name from information_schema.tables where table_schema = 'public'`)
 	if err != nil {
-		e.t.Fatal(err)
+		t.Fatal(err)
 	}
 	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		e.t.Fatal(err)
+		t.Fatal(err)
 	}
-	for _, table := range tables {
+	return tables
+}
+
+// wantNoTraces searches all tables.
+func (e *erasing) wantNoTraces() {
+	e.t.Helper()
+	for _, table := range tablesOf(e.t, e.pool) {
 		var text string
 		if err := e.pool.QueryRow(e.t.Context(), `select coalesce(string_agg(r::text, ' '), '') from `+table+` r`).Scan(&text); err != nil {
 			e.t.Fatal(err)

@@ -182,3 +182,42 @@ func TestOnlyOwn(t *testing.T) {
 		t.Errorf("after one more: %s, want %s", got, want)
 	}
 }
+
+// Followers are notified once that a report was withdrawn, and follow it no longer; what
+// they were told before says so, too, without its words. A process that dies before the
+// follows end does it again.
+func TestWithdrawnEndsFollows(t *testing.T) {
+	t.Parallel()
+	store, pool := newStore(t)
+	z := zebra(uuid.New())
+	ben := notification.Reader{UserID: "ben"}
+	if err := store.Follows.Follow(t.Context(), ben, uuid.UUID(z)); err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, store, of(z.move(2)))
+	withdrawn := &event.ReportModerated{Subject: z.subject(3), CategoryID: 2, Action: event.Withdrawn, Hidden: true}
+	withdrawn.ReportTitle = "7KQ2-M9XB"
+	message := postgres.Message{ID: uuid.NewString(), Value: notification.Of(withdrawn, "")}
+	mustExec(t, pool, `create function die() returns trigger language plpgsql as $$ begin raise 'killed'; end $$`)
+	mustExec(t, pool, `create trigger die before delete on follows for each row execute function die()`)
+	if _, err := store.Effects.Apply(t.Context(), votes, []postgres.Message{message}); err == nil {
+		t.Fatal("the process did not die")
+	}
+	mustExec(t, pool, `drop trigger die on follows`)
+	mustApply(t, store, message)
+	mustApply(t, store, of(z.vote(2))) // it comes late
+
+	if follows, err := store.Follows.List(t.Context(), ben); err != nil || len(follows) > 0 {
+		t.Errorf("ben follows %v, error %v", follows, err)
+	}
+	if n := zebras(t, pool); n > 0 {
+		t.Errorf("%d rows have its words", n)
+	}
+	for stream, want := range map[string]int{"user:ben": 2, "user:ann": 2} {
+		n := count(t, pool, `select count(*) from notifications n join streams s on s.id = n.stream_id
+			where s.name = $1 and n.data ->> 'action' = 'withdrawn' and n.data ->> 'report_title' = '7KQ2-M9XB'`, stream)
+		if n != want {
+			t.Errorf("%s has %d notifications about the withdrawal, want %d", stream, n, want)
+		}
+	}
+}

@@ -16,7 +16,7 @@ import (
 // moderation itself has no words of the report but the title.
 const moderatedData = `(
   case when m.hidden and d.type <> 'report.moderated'
-    then jsonb_build_object('type', 'report.moderated', 'action', 'hidden', 'report_id', d.report_id,
+    then jsonb_build_object('type', 'report.moderated', 'action', case when m.withdrawn then 'withdrawn' else 'hidden' end, 'report_id', d.report_id,
       'report_version', d.report_version, 'happened_at', d.data -> 'happened_at')
     when d.report_version = any(m.redacted_notes) then d.data - 'hidden' - 'note'
     else d.data - 'hidden'
@@ -73,15 +73,16 @@ func (s *Effects) moderate(ctx context.Context, batch []Message) error {
 			continue
 		}
 		replace.Queue(`
-			insert into moderated_reports as r (report_id, version, hidden, title, redacted_notes, anonymous) values ($1, $2, $3, $4, coalesce($5::bigint[], '{}'), $6)
+			insert into moderated_reports as r (report_id, version, hidden, title, redacted_notes, anonymous, withdrawn) values ($1, $2, $3, $4, coalesce($5::bigint[], '{}'), $6, $7)
 			on conflict (report_id) do update set
 			  version = greatest(r.version, excluded.version), anonymous = r.anonymous or excluded.anonymous,
+			  withdrawn = r.withdrawn or excluded.withdrawn,
 			  hidden = case when r.version < excluded.version then excluded.hidden else r.hidden end,
 			  title = case when r.version < excluded.version then excluded.title else r.title end,
 			  redacted_notes = case when r.version < excluded.version then excluded.redacted_notes else r.redacted_notes end
-			where r.version < excluded.version or excluded.anonymous and not r.anonymous`,
+			where r.version < excluded.version or excluded.anonymous and not r.anonymous or excluded.withdrawn and not r.withdrawn`,
 			moderated.ReportID, moderated.ReportVersion, moderated.Hidden, moderated.ReportTitle, moderated.RedactedNotes,
-			moderated.Action == event.NameHidden)
+			moderated.Action == event.NameHidden, moderated.Action == event.Withdrawn)
 	}
 	replace.Queue(`
 		with ordered as materialized (

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -11,35 +14,80 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/failure"
 	"github.com/cityconnect/cityconnect/platform/onejson"
 )
 
-// nameless returns the body of a message as it would have been, had its report been
-// anonymous; changed says whether that is different. A body that is not a
-// JSON object says nothing of a report that could be read, and stays.
-func nameless(body []byte) (_ []byte, changed bool) {
+// nameless returns the body of a message as it would have been, had the report been
+// anonymous; changed says whether that is different. Of a body that is not a JSON object
+// nobody knows which words name somebody, and how many of them there are tells who it may
+// be: it keeps the report's id alone. No consumer can read such a body, so that nothing is
+// lost that could have had an effect.
+func nameless(body []byte, report uuid.UUID) (_ []byte, changed bool) {
 	value, err := onejson.Decode(body)
 	object, ok := value.(map[string]any)
 	if err != nil || !ok {
-		return body, false
+		return []byte(`{"report_id":"` + report.String() + `"}`), true
 	}
-	for name := range object {
-		switch strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name)) {
-		case "reporterid", "reportername":
-			delete(object, name)
-			changed = true
-		case "privacylevel":
-			changed = changed || object[name] != string(event.Anonymous)
-			object[name] = string(event.Anonymous)
-		}
-	}
-	if !changed {
+	if !removeNames(object, report, 0) {
 		return body, false
 	}
 	if body, err = json.Marshal(object); err != nil {
 		panic(err) // it was JSON before
 	}
 	return body, true
+}
+
+// maxNested is how many times JSON may be a text of other JSON and be searched for
+// names. Nothing is kept of a deeper text.
+const maxNested = 3
+
+// removeNames takes the names out of an object, and out of all that is in it. The object
+// is in a text in a text, nested times.
+func removeNames(object map[string]any, report uuid.UUID, nested int) (changed bool) {
+	for name, item := range object {
+		switch strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name)) {
+		case "reporterid", "reportername":
+			delete(object, name)
+			changed = true
+		case "privacylevel":
+			changed = changed || item != string(event.Anonymous)
+			object[name] = string(event.Anonymous)
+		default:
+			without, different := withoutNames(item, report, nested)
+			object[name], changed = without, changed || different
+		}
+	}
+	return changed
+}
+
+// withoutNames does so for any value.
+func withoutNames(value any, report uuid.UUID, nested int) (_ any, changed bool) {
+	switch v := value.(type) {
+	case map[string]any:
+		return v, removeNames(v, report, nested)
+	case []any:
+		for i, item := range v {
+			without, different := withoutNames(item, report, nested)
+			v[i], changed = without, changed || different
+		}
+	case string: // which may hold JSON of its own
+		if !strings.Contains(v, "{") {
+			return v, false
+		}
+		inner, err := onejson.Decode([]byte(v))
+		if err != nil || nested == maxNested {
+			return "", true
+		}
+		if inner, changed = withoutNames(inner, report, nested+1); changed {
+			text, err := json.Marshal(inner)
+			if err != nil {
+				panic(err) // it was JSON before
+			}
+			return string(text), true
+		}
+	}
+	return value, changed
 }
 
 // hideNames takes the reporters' names out of dead letters and delayed messages about
@@ -66,44 +114,86 @@ func hideNameIn(ctx context.Context, tx pgx.Tx, table string, report uuid.UUID) 
 		Body []byte
 	}
 	rows, err := collect(ctx, tx, "find messages", pgx.RowToStructByPos[row],
-		`select ctid::text, body from `+table+` where position(convert_to($1, 'UTF8') in body) > 0 for update`, report.String())
+		`select ctid::text, body from `+table+` where position(convert_to($1, 'UTF8') in body) > 0
+			or position(convert_to(upper($1), 'UTF8') in body) > 0 for update`, report.String())
 	if err != nil {
 		return err
 	}
 	for _, r := range rows {
-		body, changed := nameless(r.Body)
+		body, changed := nameless(r.Body, report)
 		if !changed {
 			continue
 		}
-		if _, err := tx.Exec(ctx, `update `+table+` set body = $2 where ctid = $1::tid`, r.At, body); err != nil {
+		sql := `update ` + table + ` set body = $2 where ctid = $1::tid`
+		if table == "dead_letters" && !isObject(r.Body) {
+			sql = forgetPlaceSQL
+		}
+		if _, err := tx.Exec(ctx, sql, r.At, body); err != nil {
 			return fmt.Errorf("hide name in %s: %w", table, err)
 		}
 	}
 	return nil
 }
 
-// hideNamesIn takes the names out of dead letters that were on their way while the names
-// were hidden.
+// forgetPlaceSQL also forgets where a dead letter's body was broken, which may be as many
+// bytes from its beginning as the name is long.
+const forgetPlaceSQL = `
+	with changed as (
+	  update dead_letters set body = $2, error = error_group,
+	    headers = case when headers ? '` + failure.FinalErrorHeader + `'
+	      then jsonb_set(headers, '{` + failure.FinalErrorHeader + `}', to_jsonb(error_group)) else headers end
+	  where ctid = $1::tid returning id, error_group
+	)
+	update dead_letter_attempts a set error = c.error_group from changed c where a.dead_letter_id = c.id`
+
+// isObject reports whether a body is what nameless can take apart.
+func isObject(body []byte) bool {
+	value, err := onejson.Decode(body)
+	_, ok := value.(map[string]any)
+	return err == nil && ok
+}
+
+// forgetPlace is forgetPlaceSQL for a letter that is not kept yet.
+func forgetPlace(l *deadletter.Letter) {
+	l.Error = l.Group
+	var headers map[string]json.RawMessage
+	if json.Unmarshal(l.Headers, &headers) != nil || headers[failure.FinalErrorHeader] == nil {
+		return
+	}
+	var err error
+	if headers[failure.FinalErrorHeader], err = json.Marshal(l.Group); err == nil {
+		l.Headers, err = json.Marshal(headers)
+	}
+	if err != nil {
+		panic(err) // they were JSON before
+	}
+}
+
+// hideNamesIn takes the names out of messages that were on their way to a table while the
+// names were hidden.
 func (s *Erased) hideNamesIn(ctx context.Context, letters []deadletter.Letter) error {
 	of := make(map[uuid.UUID][]int, len(letters))
-	reports := make([]uuid.UUID, 0, len(letters))
 	for i, l := range letters {
-		var about struct {
-			ReportID uuid.UUID `json:"report_id"`
-		}
-		if json.Unmarshal(l.Body, &about) == nil {
-			of[about.ReportID], reports = append(of[about.ReportID], i), append(reports, about.ReportID)
+		for _, text := range uuidPattern.FindAllString(string(l.Body), -1) {
+			id := uuid.MustParse(text)
+			of[id] = append(of[id], i)
 		}
 	}
 	hidden, err := collect(ctx, s.pool, "read hidden names", pgx.RowTo[uuid.UUID],
-		`select report_id from moderated_reports where anonymous and report_id = any($1)`, reports)
+		`select report_id from moderated_reports where anonymous and report_id = any($1)`, slices.Collect(maps.Keys(of)))
 	if err != nil {
 		return err
 	}
 	for _, report := range hidden {
 		for _, i := range of[report] {
-			letters[i].Body, _ = nameless(letters[i].Body)
+			if !isObject(letters[i].Body) {
+				forgetPlace(&letters[i])
+			}
+			letters[i].Body, _ = nameless(letters[i].Body, report)
 		}
 	}
 	return nil
 }
+
+// uuidPattern finds the reports that a body is about, also if it is not JSON.
+var uuidPattern = regexp.MustCompile(`(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)

@@ -43,10 +43,12 @@ func TestAnonymousReporterStaysUnknown(t *testing.T) {
 		t.Errorf("the author of a comment is answered %s; want it to be mine, without a name", a.body)
 	}
 	s.do(call{method: "POST", path: path + "/vote", token: canary, body: `{"vote_type":"upvote"}`}) // refused
-	s.do(call{method: "POST", path: "/reports", token: canary, body: `{"name":"broken"}`})          // refused
+	withdrawn := "/reports/" + s.file(canary, "anonymous").ID.String()
+	ok[api.Report](s, call{method: "DELETE", path: withdrawn, token: canary}, http.StatusOK)
+	s.do(call{method: "POST", path: "/reports", token: canary, body: `{"name":"broken"}`}) // refused
 
 	for _, reader := range []string{"", token(t, "bob", auth.Resident), token(t, "olga", auth.Official), token(t, "otto", auth.Operator)} {
-		for _, c := range everything(path) {
+		for _, c := range append(everything(path), everything(withdrawn)...) {
 			c.token = reader
 			a := s.do(c)
 			tracked.look(c.method+" "+c.path, a.body)
@@ -73,6 +75,10 @@ func everything(path string) []call {
 		{method: "DELETE", path: path + "/vote"},
 		{method: "PATCH", path: path + "/status", body: `{"status":"in_progress"}`},
 		{method: "PATCH", path: path + "/status", body: `{"status":"resolved"}`, headers: map[string]string{"If-Match": `"1"`}},
+		{method: "PATCH", path: path, body: `{"address":"Over there","reason":"It is there"}`},
+		{method: "PUT", path: path + "/privacy", body: `{"privacy_level":"anonymous"}`},
+		{method: "DELETE", path: path},
+		{method: "GET", path: "/reports/queue?withdrawn=true"},
 		{method: "GET", path: "/admin/outbox/stats"},
 		{method: "GET", path: "/admin/outbox/messages?status=pending"},
 		{method: "GET", path: "/admin/outbox/audit"},

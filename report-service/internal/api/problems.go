@@ -20,6 +20,7 @@ var problems = map[fault.Kind]service.ProblemType{
 	report.Signpost:          {Status: http.StatusConflict, Name: "signpost", Title: "The city does not handle this by reports"},
 	report.KeyReused:         {Status: http.StatusUnprocessableEntity, Name: "idempotency-key-reused", Title: "The key belongs to another request"},
 	report.StillRunning:      {Status: http.StatusConflict, Name: "request-running", Title: "The same request is running", RetryAfter: time.Second},
+	report.NotPending:        {Status: http.StatusConflict, Name: "not-pending", Title: "The report is no longer pending"},
 	report.Hidden:            {Status: http.StatusConflict, Name: "report-hidden", Title: "The report is hidden"},
 	report.NotReporter:       {Status: http.StatusForbidden, Name: "not-reporter", Title: "The report is not yours"},
 	report.TooManyPhotos:     {Status: http.StatusConflict, Name: "too-many-photos", Title: "The report has as many photos as it may have"},

@@ -138,6 +138,7 @@ func queueFilter(r *http.Request) (filter report.Filter, findsNothing bool, err 
 		}
 	}
 	filter.Hidden = query.Get("hidden") == "true"
+	filter.Withdrawn = query.Get("withdrawn") == "true"
 	filter.NewComments = query.Get("new_comments") == "true"
 	return filter, query.Has("q") && len(filter.Words) == 0, nil
 }
@@ -165,7 +166,7 @@ func taskOf(t report.Task) Task {
 		Score: t.Score, Version: t.Version, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 		Assignee: personOf(t.Assignee), Routed: t.Routed, Notes: t.Notes,
 		DueAt: orZero(t.DueAt), OverdueLevel: int32(t.Overdue), Waiting: t.Waiting, Photos: append([]uuid.UUID{}, t.Photos...),
-		HiddenReason: t.HiddenReason, AbuseReports: t.Abuse, NewComments: t.Comments,
+		HiddenReason: t.HiddenReason, WithdrawnAt: orZero(t.WithdrawnAt), AbuseReports: t.Abuse, NewComments: t.Comments,
 	}
 	if t.Position != nil {
 		out.Latitude, out.Longitude = &t.Position.Latitude, &t.Position.Longitude

@@ -29,6 +29,7 @@ type ReportStore interface {
 	Hidden(ctx context.Context) (string, error)
 	Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error)
 	HideName(ctx context.Context, id uuid.UUID, reporter string) (report.View, error)
+	Withdraw(ctx context.Context, id uuid.UUID, reporter string, ifMatch report.Versions) (report.View, error)
 	Correct(ctx context.Context, id uuid.UUID, c report.Correction) (report.View, error)
 	Reply(ctx context.Context, id uuid.UUID, reply report.Reply, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
 	Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error)
@@ -56,6 +57,7 @@ func (h reportHandlers) operations() operations {
 		"previewReport":    {Handler: h.previewReport, Timeout: service.DefaultTimeout},
 		"correctReport":    {Handler: h.correctReport, Timeout: changeTimeout},
 		"hideName":         {Handler: h.hideName, Timeout: changeTimeout},
+		"withdrawReport":   {Handler: h.withdrawReport, Timeout: changeTimeout},
 		"changeStatus":     {Handler: h.changeStatus, Timeout: changeTimeout},
 		"replyToReport":    {Handler: h.replyToReport, Timeout: changeTimeout},
 		"vote":             {Handler: limited(h.voting, h.vote), Timeout: changeTimeout},
@@ -234,6 +236,20 @@ func (h reportHandlers) hideName(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("ETag", report.ETag(view.Version))
 	w.Header().Set("Content-Location", pathOf(view.ID))
+	return service.Encode(w, http.StatusOK, reportOf(view))
+}
+
+// withdrawReport handles DELETE /reports/{id}.
+func (h reportHandlers) withdrawReport(w http.ResponseWriter, r *http.Request) error {
+	versions, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
+	view, err := h.reports.Withdraw(r.Context(), pathID(r), caller(r).ID, versions)
+	if err != nil {
+		return fmt.Errorf("withdraw report: %w", err)
+	}
+	w.Header().Set("ETag", report.ETag(view.Version))
 	return service.Encode(w, http.StatusOK, reportOf(view))
 }
 

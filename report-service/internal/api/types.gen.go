@@ -1089,7 +1089,7 @@ type Report struct {
 	CreatedAt   time.Time `json:"created_at"`
 	Description string    `json:"description"`
 
-	// HiddenReason Why officials have hidden it; absent while everybody sees it. Only officials and the reporter can read a hidden report.
+	// HiddenReason Why officials have hidden it; absent while everybody sees it. Only officials and the reporter can read a hidden report. It is `withdrawn` if its reporter has withdrawn it.
 	HiddenReason string    `json:"hidden_reason,omitempty,omitzero"`
 	ID           uuid.UUID `json:"id"`
 	Latitude     *float64  `json:"latitude,omitempty"`
@@ -1123,6 +1123,9 @@ type Report struct {
 
 	// Version Counts the announced changes, from 1. `report_version` of events is the same number.
 	Version int64 `json:"version"`
+
+	// WithdrawnAt When its reporter has withdrawn it; absent for all others.
+	WithdrawnAt time.Time `json:"withdrawn_at,omitempty,omitzero"`
 }
 
 // ReportAtVersion A report that is to be changed.
@@ -1378,6 +1381,9 @@ type Task struct {
 
 	// Waiting Whether the city waits for the resident.
 	Waiting bool `json:"waiting"`
+
+	// WithdrawnAt When its reporter has withdrawn it; absent for all others.
+	WithdrawnAt time.Time `json:"withdrawn_at,omitempty,omitzero"`
 }
 
 // TaskPage A page of the queue.
@@ -1534,6 +1540,9 @@ type Search = string
 
 // StatusFilter defines model for StatusFilter.
 type StatusFilter = []Status
+
+// Withdrawn defines model for Withdrawn.
+type Withdrawn = bool
 
 // Checks The outcome of the checks.
 type Checks = Health

@@ -17,7 +17,7 @@ func reportOf(v report.View) Report {
 		CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt,
 		Mine: v.Mine, MyVote: voteTypeOf(v.MyVote),
 		Photos:       append([]uuid.UUID{}, v.Photos...), // an empty list is not null
-		HiddenReason: v.HiddenReason,
+		HiddenReason: v.HiddenReason, WithdrawnAt: orZero(v.WithdrawnAt),
 	}
 	if v.Position != nil {
 		out.Latitude, out.Longitude = &v.Position.Latitude, &v.Position.Longitude

@@ -263,7 +263,7 @@ func (s *Deadlines) deadlinesStep(ctx context.Context, tx pgx.Tx, run schedule.R
 		select r.id, c.target_hours * interval '1 hour', clock_timestamp()
 		from reports r join categories c on c.id = r.category_id
 		where r.id > $1 and r.id <= $2 and r.status in ('pending', 'in_progress') and not r.waiting
-			and r.target = '0' and c.target_hours is not null
+			and r.target = '0' and c.target_hours is not null and r.withdrawn_at is null
 		for no key update of r skip locked`, after, end)
 	if err != nil {
 		return schedule.Progress{}, fmt.Errorf("find reports without a deadline: %w", err)

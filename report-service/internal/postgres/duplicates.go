@@ -43,7 +43,7 @@ func (s *Duplicates) Set(ctx context.Context, id, original uuid.UUID, by report.
 		// own.
 		locked, err := collect(ctx, tx, "lock reports", pgx.RowToStructByPos[report.Relation], `
 			select r.id, r.status, r.duplicate_of, exists (select from reports d where d.duplicate_of = r.id)
-			from reports r where r.id = any($1) order by r.id for no key update`, []uuid.UUID{id, original})
+			from reports r where r.id = any($1) and r.withdrawn_at is null order by r.id for no key update`, []uuid.UUID{id, original})
 		if err != nil {
 			return err
 		}

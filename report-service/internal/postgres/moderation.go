@@ -148,6 +148,9 @@ func reportModerated(f *report.Filing, act report.ActKind, redactedNotes []int64
 	if m.Hidden {
 		m.ReportTitle = report.Reference(f.ID)
 	}
+	if f.WithdrawnAt != nil { // the reporter knows why
+		m.Note = ""
+	}
 	return m
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/schedule/scheduletest"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -88,7 +89,28 @@ func TestHideName(t *testing.T) {
 	if len(rows) != 1 || !strings.Contains(string(rows[0].Payload), `"name_hidden"`) {
 		t.Fatalf("announced as %v", rows)
 	}
-	if err := scheduletest.Run(t.Context(), f.pool, f.upkeep.NamesJob()); err != nil {
+	for _, reader := range []report.User{{}, {ID: "ben"}, {ID: "olga", Official: true}, {ID: quokka.ID}} {
+		if v, err := f.Get(t.Context(), filed.ID, reader); err != nil || v.ReporterName != "" || v.Privacy != report.Anonymous {
+			t.Errorf("%+v sees %+v, error %v", reader, v, err)
+		}
+	}
+	// The process dies in the job, before its commit; the next one does it all.
+	tx, err := f.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := f.upkeep.NamesJob()
+	if p, err := job.Step(t.Context(), tx, schedule.Run{Job: job.Name}); err != nil || p.Done != 1 {
+		t.Fatalf("the job has done %+v, error %v", p, err)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if found := f.rowsWith(quokka.Name); len(found) != 1 {
+		t.Errorf("after a process that died the name is in %v", found)
+	}
+	next := openFixture(t, f.database)
+	if err := scheduletest.Run(t.Context(), next.pool, next.upkeep.NamesJob()); err != nil {
 		t.Fatal(err)
 	}
 	if found := f.rowsWith(quokka.Name); len(found) > 0 {

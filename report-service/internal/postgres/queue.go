@@ -20,7 +20,7 @@ const (
 		(select count(*) from report_acts a where a.report_id = r.id and a.action = 'note'), r.duplicate_of,
 		r.due_at, r.overdue_level, r.waiting,
 		array(select ph.id from photos ph where ph.report_id = r.id and ph.state = 'ready' order by ph.created_at, ph.id),
-		coalesce(r.hidden_reason, ''), (select count(*) from abuse_reports b where b.report_id = r.id and b.settled_at is null),
+		coalesce(r.hidden_reason, ''), r.withdrawn_at, (select count(*) from abuse_reports b where b.report_id = r.id and b.settled_at is null),
 		(select count(*) from comments where report_id = r.id and ` + unseenSQL + `)
 	from (select r.* from reports r`
 	taskJoinSQL = `) r
@@ -37,7 +37,7 @@ func scanTask(row pgx.CollectableRow) (report.Task, error) {
 	err := row.Scan(&t.ID, &t.Title, &t.Category.ID, &t.Category.Name, &lat, &lon, &t.Address,
 		&t.Privacy, &t.Status, &t.Score, &t.Version, &t.CreatedAt, &t.UpdatedAt,
 		&assignee, &assigneeName, &departmentID, &department, &t.Routed, &t.Notes, &t.Original,
-		&t.DueAt, &t.Overdue, &t.Waiting, &t.Photos, &t.HiddenReason, &t.Abuse, &t.Comments)
+		&t.DueAt, &t.Overdue, &t.Waiting, &t.Photos, &t.HiddenReason, &t.WithdrawnAt, &t.Abuse, &t.Comments)
 	if lat != nil && lon != nil {
 		t.Position = &report.Position{Latitude: *lat, Longitude: *lon}
 	}
@@ -48,6 +48,9 @@ func scanTask(row pgx.CollectableRow) (report.Task, error) {
 		t.Department = &report.Department{ID: *departmentID, Name: *department}
 	}
 	t.CreatedAt, t.UpdatedAt = t.CreatedAt.UTC(), t.UpdatedAt.UTC()
+	if t.WithdrawnAt != nil {
+		t.WithdrawnAt = new(t.WithdrawnAt.UTC())
+	}
 	return t, err
 }
 

@@ -102,7 +102,7 @@ func (r *readBatch) queueLocks(b *pgx.Batch) {
 	b.Queue(`
 		select locked.* from unnest($1::uuid[]) as wanted (id) cross join lateral (
 			select r.id, r.title, r.privacy_level, r.status, r.score, r.version, coalesce(p.reporter_id, ''),
-				r.category_id, r.latitude, r.longitude, coalesce(r.hidden_reason, ''),
+				r.category_id, r.latitude, r.longitude, coalesce(r.hidden_reason, ''), r.withdrawn_at,
 				r.status_message_id, r.status_version
 			from reports r left join reporters p on p.report_id = r.id
 			where r.id = wanted.id
@@ -114,7 +114,7 @@ func (r *readBatch) queueLocks(b *pgx.Batch) {
 				var latitude, longitude *float64
 				var status statusMessage
 				err := rows.Scan(&f.ID, &f.Title, &f.Privacy, &f.Status, &f.Score, &f.Version, &f.Reporter.ID,
-					&f.Category.ID, &latitude, &longitude, &f.HiddenReason, &status.id, &status.version)
+					&f.Category.ID, &latitude, &longitude, &f.HiddenReason, &f.WithdrawnAt, &status.id, &status.version)
 				if err != nil {
 					return err
 				}

@@ -24,7 +24,7 @@ const (
 		case when r.privacy_level = 'public' then coalesce(p.reporter_name, '') else '' end,
 		coalesce(p.reporter_id = $1, false), coalesce(v.value, 0),
 		array(select ph.id from photos ph where ph.report_id = r.id and ph.state = 'ready' order by ph.created_at, ph.id),
-		coalesce(r.hidden_reason, '')`
+		coalesce(r.hidden_reason, ''), r.withdrawn_at`
 	viewJoinsSQL = `
 	join categories c on c.id = r.category_id
 	left join reporters p on p.report_id = r.id
@@ -76,11 +76,14 @@ func scanView(row pgx.Row) (report.View, error) {
 	var lat, lon *float64
 	err := row.Scan(&v.ID, &v.Title, &v.Description, &v.Category.ID, &v.Category.Name, &lat, &lon, &v.Address,
 		&v.Privacy, &v.Status, &v.Score, &v.Version, &v.CreatedAt, &v.UpdatedAt,
-		&v.ReporterName, &v.Mine, &v.MyVote, &v.Photos, &v.HiddenReason)
+		&v.ReporterName, &v.Mine, &v.MyVote, &v.Photos, &v.HiddenReason, &v.WithdrawnAt)
 	if lat != nil && lon != nil {
 		v.Position = &report.Position{Latitude: *lat, Longitude: *lon}
 	}
 	v.CreatedAt, v.UpdatedAt = v.CreatedAt.UTC(), v.UpdatedAt.UTC()
+	if v.WithdrawnAt != nil {
+		v.WithdrawnAt = new(v.WithdrawnAt.UTC())
+	}
 	return v, err
 }
 
@@ -195,8 +198,10 @@ func (q *query) filter(f report.Filter) {
 	switch {
 	case f.Reporter != "": // reporters also see their own hidden reports
 		q.and(`p.reporter_id = %s`, f.Reporter)
+	case f.Withdrawn:
+		q.and(`r.withdrawn_at is not null`)
 	case f.Hidden:
-		q.and(`r.hidden_reason is not null`)
+		q.and(`r.hidden_reason is not null and r.withdrawn_at is null`)
 	default:
 		q.and(`r.hidden_reason is null`)
 	}

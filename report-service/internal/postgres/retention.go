@@ -10,16 +10,30 @@ import (
 	"github.com/cityconnect/cityconnect/platform/retention"
 )
 
-// A Retention says how long histories and audits are kept. Reports stay.
+// A Retention says how long histories and audits are kept. Reports stay,
+// unless they were withdrawn.
 type Retention struct {
 	History retention.Period `env:"HISTORY_RETENTION" envDefault:"730d"`
 	Audit   retention.Period `env:"AUDIT_RETENTION" envDefault:"730d"`
 }
 
+// withdrawnLife is for how long officials see a withdrawn report.
+const withdrawnLife = 30 * 24 * time.Hour
+
 // Tasks returns what retention has to do.
 func (r Retention) Tasks() []retention.Task {
 	return []retention.Task{
 		{Kind: "history", Keep: r.History, Remove: shortenHistory},
+		// Its photos first: their files are deleted before nothing leads to them any more.
+		removal("withdrawn_photos", retention.Period(withdrawnLife), `
+			update photos set state = 'removed', changed_at = now() where id in (
+				select p.id from photos p join reports r on r.id = p.report_id
+				where r.withdrawn_at < now() - $1::interval and p.state <> 'removed' limit $2)`),
+		removal("withdrawn", retention.Period(withdrawnLife), `
+			delete from reports where id in (
+				select r.id from reports r where r.withdrawn_at < now() - $1::interval
+				and not exists (select from photos p where p.report_id = r.id and (p.state <> 'removed' or not p.cleaned or p.upload is not null))
+				order by r.withdrawn_at limit $2 for update skip locked)`),
 		removal("acts", r.History, `
 			delete from report_acts where id in (
 				select a.id from report_acts a join reports r on r.id = a.report_id

@@ -31,7 +31,8 @@ type Filter struct {
 	Assignee           *string   // this official's; "" is nobody's
 	FiledFrom, FiledTo time.Time // from one on, before the other; zero for no bound
 	Overdue            int       // at this level or a higher one, and open; 0 for all
-	Hidden             bool      // only hidden reports; otherwise none, except a reporter's own
+	Hidden             bool      // only reports that officials have hidden; otherwise none, except a reporter's own
+	Withdrawn          bool      // only withdrawn reports, likewise
 	NewComments        bool      // only with comments that no official has seen
 }
 
@@ -84,6 +85,9 @@ func (f Filter) List() uint32 {
 	}
 	if f.Hidden {
 		_, _ = fmt.Fprint(sum, " hidden")
+	}
+	if f.Withdrawn {
+		_, _ = fmt.Fprint(sum, " withdrawn")
 	}
 	if f.NewComments {
 		_, _ = fmt.Fprint(sum, " new comments")

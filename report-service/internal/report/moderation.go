@@ -31,13 +31,16 @@ func (f *Filing) Hide(reason string, ifMatch Versions, now time.Time) (ok bool, 
 	return true, nil
 }
 
-// Unhide shows f to everybody again; ok is false if it is shown already.
+// Unhide shows f to everybody again; ok is false if it is shown already. A report that
+// was withdrawn stays so.
 func (f *Filing) Unhide(ifMatch Versions, now time.Time) (ok bool, err error) {
 	switch {
 	case !ifMatch.Has(f.Version):
 		return false, ifMatch.stale(f.Version)
 	case f.HiddenReason == "":
 		return false, nil
+	case f.WithdrawnAt != nil:
+		return false, fault.New(Hidden, "the reporter has withdrawn the report")
 	}
 	f.HiddenReason = ""
 	f.touch(now)

@@ -22,6 +22,7 @@ const (
 	Signpost          fault.Kind = "signpost"
 	KeyReused         fault.Kind = "key reused"
 	StillRunning      fault.Kind = "still running"
+	NotPending        fault.Kind = "not pending"
 )
 
 // ErrNotFound refuses a request about a report that does not exist.
@@ -77,6 +78,7 @@ type Report struct {
 	// HiddenReason says why officials have hidden it; it is empty for a report
 	// that everybody sees.
 	HiddenReason string
+	WithdrawnAt  *time.Time // when its reporter has withdrawn it; nil for all others
 }
 
 // A View is a report as one reader may see it.
@@ -170,6 +172,28 @@ func (f *Filing) HideName(now time.Time) (ok bool) {
 	f.Privacy, f.Reporter.Name = Anonymous, ""
 	f.touch(now)
 	return true
+}
+
+// WithdrawnReason hides a report that its reporter has withdrawn.
+const WithdrawnReason = "withdrawn"
+
+// Withdraw hides f from everybody but officials and its reporter, for ever; ok is false if
+// it is withdrawn already. Once officials have begun to work on it, it is too late. The
+// votes end with it.
+func (f *Filing) Withdraw(ifMatch Versions, now time.Time) (ok bool, err error) {
+	switch {
+	case f.WithdrawnAt != nil:
+		return false, nil
+	case !ifMatch.Has(f.Version):
+		return false, ifMatch.stale(f.Version)
+	case f.Status != Pending:
+		return false, fault.New(NotPending, "the report is "+string(f.Status)+": only a pending one can be withdrawn")
+	}
+	f.HiddenReason = cmp.Or(f.HiddenReason, WithdrawnReason)
+	f.Score = 0
+	f.touch(now)
+	f.WithdrawnAt = &f.UpdatedAt
+	return true, nil
 }
 
 // touch records an announced change at now.

@@ -476,7 +476,7 @@ with fresh as (
     case when m.hidden then 'report.moderated' else d.type end as type,
     case when m.version is null then d.data else (
   case when m.hidden and d.type <> 'report.moderated'
-    then jsonb_build_object('type', 'report.moderated', 'action', 'hidden', 'report_id', d.report_id,
+    then jsonb_build_object('type', 'report.moderated', 'action', case when m.withdrawn then 'withdrawn' else 'hidden' end, 'report_id', d.report_id,
       'report_version', d.report_version, 'happened_at', d.data -> 'happened_at')
     when d.report_version = any(m.redacted_notes) then d.data - 'hidden' - 'note'
     else d.data - 'hidden'
@@ -550,7 +550,7 @@ with fresh as (
     case when m.hidden then 'report.moderated' else d.type end as type,
     case when m.version is null then d.data else (
   case when m.hidden and d.type <> 'report.moderated'
-    then jsonb_build_object('type', 'report.moderated', 'action', 'hidden', 'report_id', d.report_id,
+    then jsonb_build_object('type', 'report.moderated', 'action', case when m.withdrawn then 'withdrawn' else 'hidden' end, 'report_id', d.report_id,
       'report_version', d.report_version, 'happened_at', d.data -> 'happened_at')
     when d.report_version = any(m.redacted_notes) then d.data - 'hidden' - 'note'
     else d.data - 'hidden'
@@ -633,7 +633,7 @@ with fresh as (
     case when m.hidden then 'report.moderated' else d.type end as type,
     case when m.version is null then d.data else (
   case when m.hidden and d.type <> 'report.moderated'
-    then jsonb_build_object('type', 'report.moderated', 'action', 'hidden', 'report_id', d.report_id,
+    then jsonb_build_object('type', 'report.moderated', 'action', case when m.withdrawn then 'withdrawn' else 'hidden' end, 'report_id', d.report_id,
       'report_version', d.report_version, 'happened_at', d.data -> 'happened_at')
     when d.report_version = any(m.redacted_notes) then d.data - 'hidden' - 'note'
     else d.data - 'hidden'
@@ -719,7 +719,7 @@ with fresh as (
     case when m.hidden then 'report.moderated' else d.type end as type,
     case when m.version is null then d.data else (
   case when m.hidden and d.type <> 'report.moderated'
-    then jsonb_build_object('type', 'report.moderated', 'action', 'hidden', 'report_id', d.report_id,
+    then jsonb_build_object('type', 'report.moderated', 'action', case when m.withdrawn then 'withdrawn' else 'hidden' end, 'report_id', d.report_id,
       'report_version', d.report_version, 'happened_at', d.data -> 'happened_at')
     when d.report_version = any(m.redacted_notes) then d.data - 'hidden' - 'note'
     else d.data - 'hidden'
@@ -817,7 +817,7 @@ with fresh as (
     case when m.hidden then 'report.moderated' else d.type end as type,
     case when m.version is null then d.data else (
   case when m.hidden and d.type <> 'report.moderated'
-    then jsonb_build_object('type', 'report.moderated', 'action', 'hidden', 'report_id', d.report_id,
+    then jsonb_build_object('type', 'report.moderated', 'action', case when m.withdrawn then 'withdrawn' else 'hidden' end, 'report_id', d.report_id,
       'report_version', d.report_version, 'happened_at', d.data -> 'happened_at')
     when d.report_version = any(m.redacted_notes) then d.data - 'hidden' - 'note'
     else d.data - 'hidden'
@@ -920,7 +920,7 @@ with fresh as (
     case when m.hidden then 'report.moderated' else d.type end as type,
     case when m.version is null then d.data else (
   case when m.hidden and d.type <> 'report.moderated'
-    then jsonb_build_object('type', 'report.moderated', 'action', 'hidden', 'report_id', d.report_id,
+    then jsonb_build_object('type', 'report.moderated', 'action', case when m.withdrawn then 'withdrawn' else 'hidden' end, 'report_id', d.report_id,
       'report_version', d.report_version, 'happened_at', d.data -> 'happened_at')
     when d.report_version = any(m.redacted_notes) then d.data - 'hidden' - 'note'
     else d.data - 'hidden'

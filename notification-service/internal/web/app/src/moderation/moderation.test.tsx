@@ -49,6 +49,14 @@ test('hides with a reason, and shows again', async () => {
   expect(onDone).toHaveBeenCalledTimes(2);
 });
 
+test('shows a withdrawn report no more', async () => {
+  const part = { hidden_reason: 'withdrawn', withdrawn_at: '2026-01-01T12:00:00Z' };
+  await act(() => render(<Moderation report={report(part)} onDone={vi.fn()} />, root));
+  expect(root.querySelector('[role=status]')?.textContent).toContain('has withdrawn');
+  expect(button('Show again')).toBeUndefined();
+  expect(button('Hide the report')).toBeUndefined();
+});
+
 test('sends the words that are others now, at the version that was read', async () => {
   const history = [
     { to_status: 'pending', note: '', version: 1, changed_at: '2026-01-01T12:00:00Z' },

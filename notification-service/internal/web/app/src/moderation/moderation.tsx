@@ -9,12 +9,12 @@ import { Time } from '../ui/time';
 
 interface Props {
   /** The report, as whatever shows it has it. */
-  report: { id: string; title: string; hidden_reason?: string };
+  report: { id: string; title: string; hidden_reason?: string; withdrawn_at?: string };
   onDone(work: Work): void;
 }
 
 /** What officials do about what others see of a report: hide it, show it again, redact its words. */
-export function Moderation({ report: { id, hidden_reason }, onDone }: Props) {
+export function Moderation({ report: { id, hidden_reason, withdrawn_at }, onDone }: Props) {
   const [dialog, setDialog] = useState<'hide' | 'redact'>();
   const [error, setError] = useState<unknown>();
   const params = { path: { id } };
@@ -28,11 +28,11 @@ export function Moderation({ report: { id, hidden_reason }, onDone }: Props) {
     <div class="stack">
       {hidden_reason && (
         <p class="note" role="status">
-          {t('moderation.is-hidden', { reason: hidden_reason })}
+          {withdrawn_at ? t('report.withdrawn') : t('moderation.is-hidden', { reason: hidden_reason })}
         </p>
       )}
       <p class="bar">
-        {hidden_reason ? (
+        {withdrawn_at ? undefined : hidden_reason ? (
           <button type="button" onClick={() => void show()}>
             {t('moderation.show')}
           </button>

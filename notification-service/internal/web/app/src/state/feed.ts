@@ -46,8 +46,9 @@ export function subscribeToFeed(): void {
 type Changing = Pick<Report, 'id' | 'title' | 'version' | 'status' | 'transitions' | 'score' | 'updated_at'> &
   Partial<Pick<Report, 'photos'>>;
 
-/** Whether an event says that a report was hidden, which is to be shown to nobody. */
-export const hides = ({ type, action }: FeedEvent): boolean => type === 'report.moderated' && action === 'hidden';
+/** Whether an event says that a report was hidden or withdrawn, which is to be shown to nobody. */
+export const hides = ({ type, action }: FeedEvent): boolean =>
+  type === 'report.moderated' && (action === 'hidden' || action === 'withdrawn');
 
 /** The report after events; the very same one if they change nothing. */
 export function applyEvents<T extends Changing>(report: T, events: FeedEvent[]): T {

@@ -22,6 +22,7 @@ const pending: QueueFilters = {
   to: '',
   overdue: 0,
   hidden: false,
+  withdrawn: false,
   newComments: false,
 };
 
@@ -83,6 +84,21 @@ describe('the queue', () => {
     expect([ids(queue), [...queue.selected.value]]).toEqual([['b', 'c'], ['b']]);
     queue.put(task('b', { status: 'rejected', version: 2 }));
     expect([ids(queue), [...queue.selected.value]]).toEqual([['c'], []]);
+  });
+
+  test('asks for withdrawn reports, and keeps those alone', async () => {
+    const withdrawn_at = '2026-01-01T12:00:00Z';
+    const get = serveQueue({
+      '': [task('a', { hidden_reason: 'withdrawn', withdrawn_at }), task('b', { hidden_reason: 'A name' }), task('c')],
+    });
+    const queue = createQueue();
+    queue.load({ ...pending, withdrawn: true }, 'oldest');
+    await later();
+    expect(ids(queue)).toEqual(['a']);
+    expect(JSON.stringify(get.mock.calls)).toContain('"withdrawn":true');
+    queue.load({ ...pending, hidden: true }, 'oldest');
+    await later();
+    expect(ids(queue)).toEqual(['b']);
   });
 
   test('does not go back behind an event', async () => {

@@ -37,6 +37,8 @@ export interface QueueFilters {
   overdue: number;
   /** Only what is hidden; without it none of that. */
   hidden: boolean;
+  /** Only what its reporters have withdrawn, likewise. */
+  withdrawn: boolean;
   /** Only what has comments that no official has seen. */
   newComments: boolean;
 }
@@ -53,7 +55,20 @@ const REFRESH_APART_MS = 10_000;
 const COUNT_MS = 300;
 
 /** The filters as the API takes them. */
-export function queryOf({ status, category, department, assignee, q, bbox, from, to, overdue, hidden, newComments }: QueueFilters) {
+export function queryOf({
+  status,
+  category,
+  department,
+  assignee,
+  q,
+  bbox,
+  from,
+  to,
+  overdue,
+  hidden,
+  withdrawn,
+  newComments,
+}: QueueFilters) {
   const begin = midnight(from, 0);
   const end = midnight(to, 1);
   return {
@@ -67,6 +82,7 @@ export function queryOf({ status, category, department, assignee, q, bbox, from,
     ...(end && { filed_to: end }),
     ...(overdue && { overdue }),
     ...(hidden && { hidden }),
+    ...(withdrawn && { withdrawn }),
     ...(newComments && { new_comments: true }),
   };
 }
@@ -95,10 +111,11 @@ export function createQueue() {
   let readings = 0;
 
   /** Whether a task is still what the filters ask for, as far as acts and events change it. */
-  const fits = ({ status, assignee, department_id = 0, hidden_reason, new_comments }: Task) => {
+  const fits = ({ status, assignee, department_id = 0, hidden_reason, withdrawn_at, new_comments }: Task) => {
     const wanted = filters.assignee === 'me' ? session.value?.sub : filters.assignee;
     return (
-      filters.hidden === (hidden_reason !== undefined) &&
+      filters.withdrawn === (withdrawn_at !== undefined) &&
+      (filters.withdrawn || filters.hidden === (hidden_reason !== undefined)) &&
       (!filters.newComments || new_comments > 0) &&
       (filters.status.length === 0 || filters.status.includes(status)) &&
       (filters.department.length === 0 || filters.department.includes(department_id)) &&

@@ -81,12 +81,16 @@ export function createReport(id: string) {
   const hideName = async () =>
     show(await must(reportService.PUT('/reports/{id}/privacy', { ...path, body: { privacy_level: 'anonymous' } })));
 
+  /** Takes one's own report back. */
+  const withdraw = async () => show(await must(reportService.DELETE('/reports/{id}', path)));
+
   const reply = async (text: string) => {
     await replyToReport(id, text);
     await load();
   };
 
-  return { report, history, error, load, vote, changeStatus, hideName, reply, watch: () => watchFeed({ onEvents, onGap: refresh }) };
+  const watch = () => watchFeed({ onEvents, onGap: refresh });
+  return { report, history, error, load, vote, changeStatus, hideName, withdraw, reply, watch };
 }
 
 export type OpenReport = ReturnType<typeof createReport>;

@@ -28,15 +28,29 @@ export function filtersOf(query: URLSearchParams): QueueFilters {
     to: query.get('to') ?? '',
     overdue: LEVELS.find((level) => level === Number(query.get('overdue'))) ?? 0,
     hidden: query.has('hidden'),
+    withdrawn: query.has('withdrawn'),
     newComments: query.has('comments'),
   };
 }
 
 /** Whether anything narrows the queue but the status. */
-export function isNarrowed({ category, department, assignee, from, to, bbox, q, overdue, hidden, newComments }: QueueFilters): boolean {
+export function isNarrowed({
+  category,
+  department,
+  assignee,
+  from,
+  to,
+  bbox,
+  q,
+  overdue,
+  hidden,
+  withdrawn,
+  newComments,
+}: QueueFilters): boolean {
   return (
     overdue > 0 ||
     hidden ||
+    withdrawn ||
     newComments ||
     category.length + department.length > 0 ||
     [assignee, from, to, bbox, q].some((each) => each !== '')
@@ -58,8 +72,8 @@ interface Option {
 
 /** The filters of the queue, all of them in the address. */
 export function FilterBar({ filters, counts, children }: Props) {
-  const { category, department, assignee, from, to, bbox, q, overdue, hidden, newComments } = filters;
-  const more = from !== '' || to !== '' || bbox !== '' || hidden;
+  const { category, department, assignee, from, to, bbox, q, overdue, hidden, withdrawn, newComments } = filters;
+  const more = from !== '' || to !== '' || bbox !== '' || hidden || withdrawn;
   const narrowed = isNarrowed(filters);
   const mine = counts?.assignees.find(({ id }) => id === me().id)?.count;
   const others = counts?.assignees.filter(({ id }) => id && id !== me().id) ?? [];
@@ -129,8 +143,20 @@ export function FilterBar({ filters, counts, children }: Props) {
               </label>
             ))}
             <label class="check">
-              <input type="checkbox" checked={hidden} onChange={(event) => setQuery({ hidden: event.currentTarget.checked ? '1' : '' })} />
+              <input
+                type="checkbox"
+                checked={hidden}
+                onChange={(event) => setQuery({ hidden: event.currentTarget.checked ? '1' : '', withdrawn: '' })}
+              />
               {t('moderation.hidden')}
+            </label>
+            <label class="check">
+              <input
+                type="checkbox"
+                checked={withdrawn}
+                onChange={(event) => setQuery({ withdrawn: event.currentTarget.checked ? '1' : '', hidden: '' })}
+              />
+              {t('withdrawn')}
             </label>
           </div>
           <Area filters={filters} />
@@ -154,6 +180,7 @@ export const NO_FILTERS = {
   bbox: '',
   overdue: '',
   hidden: '',
+  withdrawn: '',
   comments: '',
 };
 

@@ -30,6 +30,7 @@ const StatusForm = lazily(async () => (await import('./status-form')).StatusForm
 const Moderation = lazily(async () => (await import('../../moderation/moderation')).Moderation);
 const Comments = lazily(async () => (await import('../../comments/comments')).Comments);
 const HideNameForm = lazily(async () => (await import('./hide-name')).HideNameForm);
+const WithdrawForm = lazily(async () => (await import('./withdraw')).WithdrawForm);
 const AbuseForm = lazily(async () => (await import('../../moderation/abuse')).AbuseForm);
 
 /** One report: what, where, its status and its history. */
@@ -56,7 +57,7 @@ export function ReportScreen({ path: [, id = ''] }: { path: string[] }) {
             <Head open={open} report={report} />
             {report.hidden_reason && session.value?.role !== 'official' && (
               <p class="note" role="status">
-                {t('report.hidden', { reason: report.hidden_reason })}
+                {report.withdrawn_at ? t('report.withdrawn-mine') : t('report.hidden', { reason: report.hidden_reason })}
               </p>
             )}
             <p class="story">{report.description}</p>
@@ -109,6 +110,7 @@ function Head({ open, report }: { open: OpenReport; report: Report }) {
           <Icon name="share" /> {t('report.share')}
         </button>
         {report.mine && report.privacy_level === 'public' && <HideName open={open} />}
+        {report.mine && report.status === 'pending' && !report.withdrawn_at && <Withdraw open={open} />}
         {session.value?.role !== 'official' && !report.mine && <ReportAbuse id={report.id} />}
       </div>
     </header>
@@ -146,6 +148,23 @@ function HideName({ open }: { open: OpenReport }) {
       {asking && (
         <Modal title={t('hide-name.title')} onClose={() => setAsking(false)}>
           <HideNameForm hide={open.hideName} onClose={() => setAsking(false)} />
+        </Modal>
+      )}
+    </>
+  );
+}
+
+/** Offers the reporter to take the report back. */
+function Withdraw({ open }: { open: OpenReport }) {
+  const [asking, setAsking] = useState(false);
+  return (
+    <>
+      <button type="button" class="link" aria-haspopup="dialog" onClick={() => setAsking(true)}>
+        {t('withdraw')}
+      </button>
+      {asking && (
+        <Modal title={t('withdraw.title')} onClose={() => setAsking(false)}>
+          <WithdrawForm withdraw={open.withdraw} onClose={() => setAsking(false)} />
         </Modal>
       )}
     </>

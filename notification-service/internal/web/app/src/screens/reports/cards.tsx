@@ -80,10 +80,12 @@ export function Card({ report, metres }: { report: Report; metres?: number }) {
             {number(report.score)} {tn('score', report.score)}
           </span>
           {report.mine && route.value.path[0] !== 'mine' && <span>{t('report.mine')}</span>}
-          {report.hidden_reason && <strong>{t('moderation.hidden')}</strong>}
+          {report.hidden_reason && <strong>{t(report.withdrawn_at ? 'withdrawn' : 'moderation.hidden')}</strong>}
           {report.mine && report.privacy_level === 'anonymous' && <span>{t('privacy.anonymous')}</span>}
         </p>
-        {report.hidden_reason && <p class="quiet">{t('report.hidden', { reason: report.hidden_reason })}</p>}
+        {report.hidden_reason && (
+          <p class="quiet">{report.withdrawn_at ? t('report.withdrawn-mine') : t('report.hidden', { reason: report.hidden_reason })}</p>
+        )}
       </div>
     </li>
   );

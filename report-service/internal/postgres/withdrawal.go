@@ -1,0 +1,82 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// Withdraw takes a pending report back for its reporter, and returns it as the reporter
+// sees it. Everybody else gets ErrNotFound. It is hidden, its votes are deleted and its
+// clock is stopped. Its duplicates become reports of their own, as it does if it is one.
+// notification-service ends the follows when it gets the message.
+func (s *Reports) Withdraw(ctx context.Context, id uuid.UUID, reporter string, ifMatch report.Versions) (report.View, error) {
+	var view report.View
+	err := s.db.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
+		// Duplicates.Set locks an original and its duplicate in the same order.
+		duplicates, err := collect(ctx, tx, "lock duplicates", pgx.RowTo[uuid.UUID],
+			`select id from reports where (id = $1 or duplicate_of = $1) order by id for no key update`, id)
+		if err != nil {
+			return err
+		}
+		l, err := lockReport(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if reporter == "" || l.Reporter.ID != reporter {
+			return report.ErrNotFound
+		}
+		ok, err := l.Withdraw(ifMatch, time.Now())
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			w.doneBefore = true
+		default:
+			if err := s.queueWithdrawal(ctx, tx, l, duplicates, w); err != nil {
+				return err
+			}
+		}
+		w.others.Queue(viewSQL+` where r.id = $2`, reporter, id).QueryRow(func(row pgx.Row) (err error) {
+			view, err = scanView(row)
+			return err
+		})
+		return nil
+	})
+	return view, err
+}
+
+// queueWithdrawal queues what changes with the withdrawal of a report.
+func (s *Reports) queueWithdrawal(ctx context.Context, tx pgx.Tx, l *lockedReport, duplicates []uuid.UUID, w *writeBatch) error {
+	redacted, err := redactedNotes(ctx, tx, l.ID)
+	if err != nil {
+		return err
+	}
+	m := reportModerated(&l.Filing, report.HidReport, redacted)
+	m.Action = event.Withdrawn
+	w.update(l)
+	if err := w.enqueue(m, "", service.TraceFrom(ctx)); err != nil { // the reporter knows
+		return fmt.Errorf("announce withdrawal: %w", err)
+	}
+	w.others.Queue(`
+		update reports set withdrawn_at = $2, hidden_reason = $3, duplicate_of = null,
+			clock_since = null, due_at = null, overdue_next_at = null, waiting = false
+		where id = $1`, l.ID, l.WithdrawnAt, l.HiddenReason)
+	w.others.Queue(`delete from votes where report_id = $1`, l.ID)
+	w.others.Queue(`delete from duplicate_ends where original = $1`, l.ID)
+	w.others.Queue(settleSQL, l.ID)
+	w.others.Queue(`update reports set duplicate_of = null where duplicate_of = $1`, l.ID)
+	for _, d := range duplicates {
+		if d != l.ID {
+			w.record(actRow{reportID: d, by: system, kind: report.UnmarkedDuplicate})
+		}
+	}
+	return nil
+}

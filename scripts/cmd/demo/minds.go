@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/scripts/internal/client"
+)
+
+// changeMinds has the official correct a report, its reporter hide their name from it, and
+// somebody withdraw a report that they have just filed.
+func (p *play) changeMinds(ctx context.Context) error {
+	p.heading("People change their minds.")
+	// The mails about a nameless report would be others than those that are waited for.
+	for _, report := range p.reports {
+		if report.by.name == anonymousName || p.mails != nil && p.mails.person == report.by {
+			continue
+		}
+		if err := p.correct(ctx, report); err != nil {
+			return err
+		}
+		if err := p.hideName(ctx, report); err != nil {
+			return err
+		}
+		return p.withdraw(ctx, report)
+	}
+	return nil
+}
+
+func (p *play) correct(ctx context.Context, report filed) error {
+	return p.act(ctx, officialName, "corrects where “"+shorten(report.Title, 34)+"” is", report.by, "", func() (uuid.UUID, int64, error) {
+		var corrected client.Report
+		body := map[string]string{"address": "Across the street", "reason": "It is on the other side"}
+		err := p.people[officialName].Do(ctx, http.MethodPatch, "/reports/"+report.ID.String(), body, &corrected)
+		return report.ID, corrected.Version, err
+	})
+}
+
+func (p *play) hideName(ctx context.Context, report filed) error {
+	err := p.act(ctx, report.by.name, "hides the name on “"+shorten(report.Title, 34)+"”", report.by, "", func() (uuid.UUID, int64, error) {
+		var nameless client.Report
+		body := map[string]string{"privacy_level": "anonymous"}
+		err := report.by.Do(ctx, http.MethodPut, "/reports/"+report.ID.String()+"/privacy", body, &nameless)
+		return report.ID, nameless.Version, err
+	})
+	if err != nil {
+		return err
+	}
+	seen, err := p.people[officialName].Report(ctx, report.ID)
+	if err != nil {
+		return fmt.Errorf("read a report without a name: %w", err)
+	}
+	if seen.ReporterName != "" {
+		return fmt.Errorf("%s can see who hid their name on the report %s", officialName, report.ID)
+	}
+	return nil
+}
+
+// withdraw files another report like the given one and takes it back. The audit does not
+// count it: nobody has to be notified of what is no longer there.
+func (p *play) withdraw(ctx context.Context, like filed) error {
+	var report client.Report
+	body := map[string]any{"title": "Filed by mistake", "description": "", "category_id": like.CategoryID, "privacy_level": "public"}
+	if err := like.by.Do(ctx, http.MethodPost, "/reports", body, &report, "Idempotency-Key", uuid.NewString()); err != nil {
+		return fmt.Errorf("file a report: %w", err)
+	}
+	path := "/reports/" + report.ID.String()
+	if err := like.by.Do(ctx, http.MethodDelete, path, nil, &report); err != nil {
+		return fmt.Errorf("withdraw a report: %w", err)
+	}
+	for _, name := range residentNames {
+		if _, err := p.people[name].Report(ctx, report.ID); err == nil && p.people[name] != like.by {
+			return fmt.Errorf("%s can see the withdrawn report %s", name, report.ID)
+		}
+	}
+	fmt.Fprintf(p.out, "%s files a report by mistake and withdraws it: no other resident can see it.\n", like.by.name)
+	return nil
+}

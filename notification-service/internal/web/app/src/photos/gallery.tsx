@@ -15,7 +15,7 @@ import { Picker } from './picker';
 import { STAGES, stages } from './stages';
 
 // Officials alone redact, and rarely.
-const Redact = lazily(async () => (await import('./redact')).Redact);
+const Redact = lazily(async () => (await import('./redact')).Redact, true);
 
 interface Props {
   report: Pick<Report, 'id' | 'mine'>;

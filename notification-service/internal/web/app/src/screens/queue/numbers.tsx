@@ -7,6 +7,7 @@ import { departments } from '../../state/desk';
 import { queryOf, type QueueFilters } from '../../state/queue';
 import { Fault } from '../../ui/problem';
 import { route, setQuery } from '../../ui/router';
+import { Skeleton } from '../../ui/skeleton';
 import { FilterBar } from './filters';
 
 const INTERVALS = ['day', 'week', 'month'] as const;
@@ -57,6 +58,7 @@ export function Numbers({ filters }: { filters: QueueFilters }) {
       </FilterBar>
       <Fault error={error} retry={() => void read()} />
       {found?.median_seconds !== undefined && <p>{t('numbers.median-is', { time: durationOf(found.median_seconds) })}</p>}
+      {!found && !error && <Skeleton />}
       {numbers?.length === 0 && <p class="empty">{t('numbers.none')}</p>}
       {numbers && numbers.length > 0 && (
         <div class="numbers">

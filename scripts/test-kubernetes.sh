@@ -18,6 +18,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 parts=scripts/kubernetes.d
 # shellcheck source=stack.d/ports.sh
 source scripts/stack.d/ports.sh
+# shellcheck source=test-servers.sh
+source scripts/test-servers.sh
 
 kubernetes=1.36.3 etcd=3.6.8 helm=3.22.0 kwok=0.8.0 keda=2.21.0
 chart=deploy/helm/cityconnect

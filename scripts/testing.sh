@@ -4,6 +4,8 @@
 
 # shellcheck source=scripts/stack.d/ports.sh
 source scripts/stack.d/ports.sh
+# shellcheck source=scripts/test-servers.sh
+source scripts/test-servers.sh
 
 logs=$PWD/.stack/logs
 flaky_list=$PWD/.stack/flaky.txt
@@ -30,11 +32,8 @@ begin() {
     TEST_DATA=$(mktemp -d /dev/shm/cityconnect.XXXXXX)
     chmod 755 "$TEST_DATA" # for the servers' own accounts
   fi
-  [[ -s .stack/test/env ]] || stop_servers=1
   trap finish EXIT
-  local addresses
-  addresses=$(scripts/stack test-up "$1")
-  eval "$addresses"
+  take_servers "$1"
   # A program with the race detector sleeps for a second before it exits unless this
   # says otherwise: each of the hundred packages, and each replica that a test stops.
   export GORACE="atexit_sleep_ms=20 ${GORACE:-}"
@@ -46,9 +45,9 @@ memory_has_room() { # 10 GiB
     free=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo) && ((free > 10 << 20))
 }
 
-# finish stops the servers that begin started. The files of others stay.
+# finish stops the servers, unless they are somebody else's. The files of others stay.
 finish() {
-  [[ -z ${stop_servers:-} ]] || scripts/stack test-down
+  leave_servers
   [[ -z ${TEST_DATA:-} ]] || rmdir "$TEST_DATA" 2>/dev/null || true
 }
 

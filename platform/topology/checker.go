@@ -30,6 +30,10 @@ const (
 	readersFirst = 6 * time.Second
 	// redeclareEvery spaces the declarations caused by unroutable messages.
 	redeclareEvery = 2 * time.Second
+	// nodesTimeout ends the request for the nodes: the next one comes soon.
+	nodesTimeout = 4 * time.Second
+	// nodesFor is how long what was read of the nodes is the answer.
+	nodesFor = 3 * othersEvery
 )
 
 // A Finding is a difference between what exists at the broker and what
@@ -57,6 +61,8 @@ type Checker struct {
 	findings []Finding
 	found    []Finding         // by others
 	copies   map[string]Copies // by queue
+	nodes    []Node
+	nodesAt  time.Time
 }
 
 // NewChecker returns a Checker that declares on connections of cfg, and sees
@@ -149,6 +155,7 @@ func (c *Checker) Run(ctx context.Context) error {
 			continue
 		case <-others.C:
 			c.askOthers(ctx)
+			c.readNodes(ctx)
 			continue
 		case <-check.C:
 			c.Check(ctx)

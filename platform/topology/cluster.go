@@ -1,10 +1,12 @@
 package topology
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 )
@@ -18,6 +20,71 @@ type Copies struct {
 	Leader  string   // the node that leads it, empty while none does
 	Members []string // the nodes that have a copy
 	Online  []string // those of them whose copy can be used now
+}
+
+// A Node is one of the broker, with what makes it refuse messages: an alarm of its
+// memory or its disk stops all publishers of the cluster.
+type Node struct {
+	Name        string
+	Running     bool
+	MemoryUsed  int64 // bytes, as all figures here; 0 of a node that does not run
+	MemoryLimit int64
+	MemoryAlarm bool
+	DiskFree    int64
+	DiskLimit   int64 // free space below this is an alarm
+	DiskAlarm   bool
+}
+
+// Nodes returns the nodes of the broker by name, as they were read in the last half
+// minute; none without the management API, or a user who may see them.
+func (c *Checker) Nodes() []Node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.nodesAt) > nodesFor {
+		return nil
+	}
+	return slices.Clone(c.nodes)
+}
+
+// readNodes asks for the nodes. It takes the tag "monitoring": that they are not seen
+// is no fault.
+func (c *Checker) readNodes(ctx context.Context) {
+	if c.management == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, nodesTimeout)
+	defer cancel()
+	nodes, err := c.management.nodes(ctx)
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nodes, c.nodesAt = nodes, time.Now()
+}
+
+// nodes returns the nodes of the broker by name.
+func (m *management) nodes(ctx context.Context) ([]Node, error) {
+	client, cancel, err := m.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	list, err := client.ListNodes()
+	if err != nil {
+		return nil, fmt.Errorf("list nodes by the management API: %w", err)
+	}
+	nodes := make([]Node, len(list))
+	for i := range list {
+		n := &list[i]
+		nodes[i] = Node{
+			Name: n.Name, Running: n.IsRunning,
+			MemoryUsed: int64(n.MemUsed), MemoryLimit: int64(n.MemLimit), MemoryAlarm: n.MemAlarm,
+			DiskFree: int64(n.DiskFree), DiskLimit: int64(n.DiskFreeLimit), DiskAlarm: n.DiskFreeAlarm,
+		}
+	}
+	slices.SortFunc(nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
+	return nodes, nil
 }
 
 // copies returns where each of our queues is that has several copies; none on a

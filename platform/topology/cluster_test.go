@@ -141,3 +141,28 @@ func TestWhereQueuesAreWithoutTheirLeader(t *testing.T) {
 		return ""
 	})
 }
+
+// Operators see the broker's nodes with their memory and disk; nothing of them
+// without the management API, nor long after it last answered.
+func TestNodesOfTheBroker(t *testing.T) {
+	t.Parallel()
+	blind := &Checker{}
+	if blind.readNodes(t.Context()); blind.Nodes() != nil {
+		t.Errorf("without the API there are nodes: %v", blind.Nodes())
+	}
+	c := &Checker{management: newClient(t, api(t), rabbittest.Vhost(t))}
+	c.readNodes(t.Context())
+	nodes := c.Nodes()
+	if len(nodes) == 0 {
+		t.Fatal("no node is seen")
+	}
+	for _, n := range nodes {
+		if n.Name == "" || !n.Running || n.MemoryUsed == 0 || n.MemoryLimit == 0 || n.DiskFree == 0 || n.DiskLimit == 0 {
+			t.Errorf("a node that runs is %+v", n)
+		}
+	}
+	c.nodesAt = c.nodesAt.Add(-nodesFor)
+	if c.Nodes() != nil {
+		t.Error("what was read long ago is still the answer")
+	}
+}

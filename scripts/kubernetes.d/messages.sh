@@ -6,11 +6,9 @@ vhost=kubernetes-walk-$$
 
 # start_broker takes the tests' RabbitMQ, or starts it.
 start_broker() {
-  local addresses
   if [[ -z ${TEST_RABBITMQ_MANAGEMENT_URL-} ]]; then
-    [[ -s .stack/test/env ]] || own_broker=yes
-    addresses=$(scripts/stack test-up)
-    eval "$addresses"
+    took_servers=yes
+    take_servers
   fi
   go build -o "$state/backlog" ./scripts/cmd/backlog
   "$state/backlog" make "$vhost" bandung.

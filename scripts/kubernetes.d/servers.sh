@@ -24,7 +24,7 @@ stop() {
   [[ ! -x $state/backlog ]] || "$state/backlog" remove "$vhost" || true
   kill -9 "${pids[@]}" 2>/dev/null || true # there is nothing to keep
   wait 2>/dev/null
-  [[ -z ${own_broker-} ]] || scripts/stack test-down
+  [[ -z ${took_servers-} ]] || leave_servers
   rm -rf "$state"
 }
 

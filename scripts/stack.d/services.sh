@@ -23,11 +23,18 @@ own_mailbox() { [[ ${AUTH_MODE:-dev} == dev && -z ${MAIL_URL:-} ]]; }
 # mailbox_address is where its mails are looked at.
 mailbox_address() { echo "http://localhost:$mailbox_port/"; }
 
-# mailbox_up starts the mailbox that all mails go to, unless it runs.
+# mailbox_up starts the mailbox that all mails go to, unless it runs on the ports that
+# are set now.
 mailbox_up() {
   local pidfile=$native_dir/mailbox.pid log=$state/logs/mailbox.log
+  local ports="$mailbox_smtp_port $mailbox_port" noted=$native_dir/mailbox.ports
   own_mailbox || return 0
-  running "$pidfile" && return
+  if running "$pidfile"; then
+    [[ -s $noted && $(<"$noted") != "$ports" ]] || return 0
+    mailbox_down
+  fi
+  mkdir -p "$native_dir"
+  echo "$ports" >"$noted"
   say "starting the mailbox on port $mailbox_port"
   start "$pidfile" "$log" "$state/bin/mailbox" -smtp "127.0.0.1:$mailbox_smtp_port" -http "127.0.0.1:$mailbox_port"
   wait_for mailbox "$pidfile" "$log" http_ok "$mailbox_port" /

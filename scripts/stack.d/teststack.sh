@@ -5,9 +5,14 @@
 
 test_dir=$state/test
 test_known=$state/test.known
+# Runs hold a shared lock on this file (scripts/test-servers.sh).
+test_users=$state/test.users
+# There while the servers are those of runs; it says where TEST_DATA is.
+test_of_runs=$test_dir/of-runs
 
 # test_up starts the servers unless they run, and prints their addresses. It installs
-# what `make test` uses, or also what `make check` does: test_up [test|check]
+# what `make test` uses, or also what `make check` does: test_up [test|check]. With
+# TEST_RUN the last run stops them, unless somebody has asked for them without it.
 test_up() {
   local install
   check_go
@@ -17,7 +22,11 @@ test_up() {
   install=$!
   test_running || servers_build
   wait "$install" || exit 1
-  test_running || test_start
+  if ! test_running; then
+    test_start
+    [[ -z ${TEST_RUN:-} ]] || echo "${TEST_DATA:-}" >"$test_of_runs"
+  fi
+  [[ -n ${TEST_RUN:-} ]] || rm -f "$test_of_runs"
   cat "$test_dir/env"
 }
 
@@ -69,6 +78,19 @@ test_ports() {
   fi
   [[ -s $test_known.ports ]] || free_ports 6 >"$test_known.ports"
   cat "$test_known.ports"
+}
+
+# test_leave stops the servers of runs if no run uses them any more.
+test_leave() {
+  local data
+  [[ -e $test_of_runs ]] || return 0
+  if has flock; then
+    exec 8>>"$test_users"
+    flock -n 8 || return 0
+  fi
+  data=$(<"$test_of_runs")
+  test_down
+  [[ -z $data ]] || rmdir "$data" 2>/dev/null || true
 }
 
 # test_down stops the servers and removes their data.

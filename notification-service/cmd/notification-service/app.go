@@ -195,7 +195,7 @@ func (a *app) addMonitor(cfg config.Config, pool *pgxpool.Pool, db *postgres.DB)
 	}
 	a.broker = monitor.NewBroker(rabbit.Config{URL: cfg.RabbitURL, Name: "monitor", Log: a.log}, queues...)
 	a.monitor = monitor.New(admin.HealthParts(admin.HealthConfig{
-		Database: monitor.NewDatabase(pool, a.writes.Probe), Broker: a.broker, Pools: a.groups.Consumer,
+		Database: monitor.NewDatabase(pool, a.writes.Probe), Broker: a.broker, Nodes: a.groups.Checker.Nodes, Pools: a.groups.Consumer,
 		Letters: deadletter.NewStore(pool), Schedules: a.schedule.List, Targets: db.Ledger, Worker: worker,
 		Mail: cfg.Mail.Enabled(), Push: cfg.Push.Enabled(), Mails: db.Mails, Rounding: crowd.NewRounding(cfg.Keys),
 	})...)

@@ -11,6 +11,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/platform/monitor"
 	"github.com/cityconnect/cityconnect/platform/schedule"
+	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
 // The causes of parts of this service.
@@ -22,6 +23,10 @@ const (
 	disabled   monitor.Cause = "disabled"   // endpoints that failed for too long
 	failing    monitor.Cause = "failing"    // targets that fail now
 	stuck      monitor.Cause = "stuck"      // mails to these hosts
+
+	memoryAlarm monitor.Cause = "memory_alarm" // nodes of the broker that have used up their memory
+	diskAlarm   monitor.Cause = "disk_alarm"   // nodes of the broker whose disk is full
+	nodeDown    monitor.Cause = "node_down"    // nodes of the broker that do not run
 )
 
 // Targets are those outside, to which delivery-worker sends.
@@ -35,6 +40,7 @@ type Targets interface {
 type HealthConfig struct {
 	Database *monitor.Database
 	Broker   *monitor.Broker
+	Nodes    func() []topology.Node // of the broker, as far as they are seen
 	Pools    Pools
 	Letters  interface {
 		OpenByQueue(ctx context.Context) (map[string]int64, error)
@@ -53,7 +59,7 @@ func HealthParts(c HealthConfig) []monitor.Part {
 	mails := &mailReader{HealthConfig: c}
 	return []monitor.Part{
 		{Name: "database", Read: c.Database.Read},
-		{Name: "broker", Read: c.Broker.Read},
+		{Name: "broker", Read: c.readBroker},
 		{Name: "consumers", Read: c.readConsumers},
 		{Name: "dead_letters", Read: c.readLetters},
 		{Name: "mail", Read: ifOn(c.Mail, c.byWorker(mails.read))},
@@ -69,6 +75,43 @@ func ifOn(on bool, read func(context.Context) monitor.Reading) func(context.Cont
 		return read
 	}
 	return func(context.Context) monitor.Reading { return monitor.Reading{State: monitor.Off} }
+}
+
+// readBroker reads whether the broker answers, and what its nodes say of themselves:
+// one with an alarm answers, and takes no messages.
+func (c HealthConfig) readBroker(ctx context.Context) monitor.Reading {
+	r := c.Broker.Read(ctx)
+	if r.State != monitor.Good {
+		return r
+	}
+	return judgeNodes(c.Nodes())
+}
+
+// judgeNodes is the reading of a broker that answers, with these nodes.
+func judgeNodes(nodes []topology.Node) monitor.Reading {
+	var memory, disk, down, names []string
+	for _, n := range nodes {
+		names = append(names, n.Name)
+		if n.MemoryAlarm {
+			memory = append(memory, n.Name)
+		}
+		if n.DiskAlarm {
+			disk = append(disk, n.Name)
+		}
+		if !n.Running {
+			down = append(down, n.Name)
+		}
+	}
+	switch {
+	case memory != nil:
+		return monitor.Reading{State: monitor.Bad, Cause: memoryAlarm, Names: memory, Count: int64(len(memory))}
+	case disk != nil:
+		return monitor.Reading{State: monitor.Bad, Cause: diskAlarm, Names: disk, Count: int64(len(disk))}
+	case down != nil:
+		return monitor.Reading{State: monitor.Warning, Cause: nodeDown, Names: down, Count: int64(len(down))}
+	default:
+		return monitor.Reading{State: monitor.Good, Names: names, Count: int64(len(names))}
+	}
 }
 
 // readConsumers reads who consumes this service's queues. Consumers stay subscribed

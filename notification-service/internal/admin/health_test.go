@@ -17,6 +17,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/platform/schedule"
+	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
 // A world is what the lights are read from, for a test to change.
@@ -96,6 +97,7 @@ func TestHealthParts(t *testing.T) {
 		broker   *monitor.Broker
 		worker   string
 		off      bool // no mails, no pushes
+		nodes    []topology.Node
 		want     monitor.Reading
 	}{
 		{name: "consumed", part: "consumers", world: world{pools: []consumer.Pool{{Queue: consumed}}}, want: good},
@@ -105,6 +107,12 @@ func TestHealthParts(t *testing.T) {
 		{name: "stalled", part: "consumers", world: world{pools: []consumer.Pool{{Queue: consumed, Stalled: 2}}}, want: bad("stalled", 2)},
 		{name: "consumed, no database", part: "consumers", world: world{pools: []consumer.Pool{{Queue: consumed}}}, database: away, want: bad(monitor.NoDatabase, 0)},
 		{name: "no broker", part: "consumers", world: world{pools: []consumer.Pool{{Queue: consumed}}}, broker: unseen, want: monitor.UnknownFor(monitor.NoBroker)},
+
+		{name: "a broker whose nodes are not seen", part: "broker", want: good},
+		{name: "nodes", part: "broker", nodes: []topology.Node{{Name: "a", Running: true}, {Name: "b", Running: true}}, want: monitor.Reading{State: monitor.Good, Names: []string{"a", "b"}, Count: 2}},
+		{name: "a node's memory is used up", part: "broker", nodes: []topology.Node{{Name: "a"}, {Name: "b", Running: true, MemoryAlarm: true, DiskAlarm: true}}, want: bad("memory_alarm", 1, "b")},
+		{name: "a node's disk is full", part: "broker", nodes: []topology.Node{{Name: "a"}, {Name: "b", Running: true, DiskAlarm: true}}, want: bad("disk_alarm", 1, "b")},
+		{name: "a node does not run", part: "broker", nodes: []topology.Node{{Name: "a"}, {Name: "b", Running: true}}, want: warning("node_down", "a")},
 
 		{name: "no letters", part: "dead_letters", want: good},
 		{name: "letters", part: "dead_letters", world: world{open: map[string]int64{"queue.b": 2, "queue.a": 3}}, want: bad("open", 5, "queue.a", "queue.b")},
@@ -134,7 +142,7 @@ func TestHealthParts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := tt.world
 			cfg := admin.HealthConfig{
-				Database: present, Broker: broker, Pools: &w, Letters: &w, Schedules: w.schedules, Targets: &w,
+				Database: present, Broker: broker, Nodes: func() []topology.Node { return tt.nodes }, Pools: &w, Letters: &w, Schedules: w.schedules, Targets: &w,
 				Worker: working, Mail: !tt.off, Push: !tt.off, Mails: &w,
 			}
 			if tt.database != nil {

@@ -23,6 +23,7 @@ type Pools interface {
 type Checker interface {
 	Findings() []topology.Finding
 	Copies(queue string) *topology.Copies
+	Nodes() []topology.Node
 }
 
 // poolOperations are those on worker pools.
@@ -37,7 +38,7 @@ func (a *API) poolOperations() openapi.Operations {
 func (a *API) listPools(w http.ResponseWriter, _ *http.Request) error {
 	return service.Encode(w, http.StatusOK, api.WorkerPools{
 		Items: each(a.pools.Pools(), a.pool), Waiting: each(a.pools.Waiting(), waitingQueueOf),
-		Findings: each(a.checker.Findings(), findingOf),
+		Findings: each(a.checker.Findings(), findingOf), Nodes: each(a.checker.Nodes(), nodeOf),
 	})
 }
 

@@ -122,6 +122,13 @@ func copiesOf(c topology.Copies) api.QueueCopies {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
+func nodeOf(n topology.Node) api.BrokerNode {
+	return api.BrokerNode{
+		Name: n.Name, Running: n.Running, MemoryUsed: n.MemoryUsed, MemoryLimit: n.MemoryLimit, MemoryAlarm: n.MemoryAlarm,
+		DiskFree: n.DiskFree, DiskLimit: n.DiskLimit, DiskAlarm: n.DiskAlarm,
+	}
+}
+
 func findingOf(f topology.Finding) api.Finding { return api.Finding{What: f.What, Remedy: f.Remedy} }
 
 // valueOf returns what p leads to, or the zero value, which is left out of the

@@ -288,6 +288,24 @@ type AuditPage struct {
 	NextCursor string       `json:"next_cursor,omitempty,omitzero"`
 }
 
+// BrokerNode A node of the broker, as it was read in the last half minute. An alarm of one stops publishing everywhere.
+type BrokerNode struct {
+	DiskAlarm bool  `json:"disk_alarm"`
+	DiskFree  int64 `json:"disk_free"`
+
+	// DiskLimit What must be free.
+	DiskLimit   int64 `json:"disk_limit"`
+	MemoryAlarm bool  `json:"memory_alarm"`
+
+	// MemoryLimit What may be used before the alarm.
+	MemoryLimit int64 `json:"memory_limit"`
+
+	// MemoryUsed In bytes; 0 while the node does not run, as the others.
+	MemoryUsed int64  `json:"memory_used"`
+	Name       string `json:"name"`
+	Running    bool   `json:"running"`
+}
+
 // Contact Where one is written to.
 type Contact struct {
 	Address string `json:"address"`
@@ -720,14 +738,14 @@ type Follows struct {
 
 // HealthPart The latest reading of one part. It names no person.
 type HealthPart struct {
-	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs). Others may be added.
+	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs), `memory_alarm`, `disk_alarm` and `node_down` (of the broker). Others may be added.
 	Cause string `json:"cause,omitempty,omitzero"`
 
 	// Count How many it concerns; while the state is unknown, as of the reading before.
 	Count int64  `json:"count"`
 	Name  string `json:"name"`
 
-	// Names What it concerns, such as queues, jobs or endpoints.
+	// Names What it concerns, such as queues, jobs or endpoints; of a broker that is good, its nodes as far as they are known.
 	Names []string `json:"names"`
 
 	// ReadAt When its source last answered.
@@ -1697,9 +1715,12 @@ type WorkerPoolChange struct {
 
 // WorkerPools defines model for WorkerPools.
 type WorkerPools struct {
-	Findings []Finding      `json:"findings"`
-	Items    []WorkerPool   `json:"items"`
-	Waiting  []WaitingQueue `json:"waiting"`
+	Findings []Finding    `json:"findings"`
+	Items    []WorkerPool `json:"items"`
+
+	// Nodes The nodes of the broker; empty without `RABBITMQ_MANAGEMENT_URL`, or a user there with the tag `monitoring`.
+	Nodes   []BrokerNode   `json:"nodes"`
+	Waiting []WaitingQueue `json:"waiting"`
 }
 
 // PlaceLanguage defines model for PlaceLanguage.

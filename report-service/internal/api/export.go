@@ -2,9 +2,11 @@ package api
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -144,7 +146,7 @@ func (h workbenchHandlers) countOverTime(w http.ResponseWriter, r *http.Request)
 		return fault.NewInvalid("filed_from", "must be within 400 periods of filed_to: choose a later time or a longer interval")
 	}
 	var numbers []report.PeriodCounts
-	var openAtEnd int64
+	var open map[int32]int64 // by department
 	var total report.DepartmentCounts
 	var departments []report.DepartmentCounts
 	if !findsNothing {
@@ -152,7 +154,7 @@ func (h workbenchHandlers) countOverTime(w http.ResponseWriter, r *http.Request)
 			if numbers, err = h.workbench.CountOverTime(ctx, filter, interval); err != nil {
 				return err
 			}
-			openAtEnd, err = h.workbench.CountOpen(ctx, filter)
+			open, err = h.workbench.CountOpen(ctx, filter)
 			return err
 		})
 		if err != nil {
@@ -163,13 +165,10 @@ func (h workbenchHandlers) countOverTime(w http.ResponseWriter, r *http.Request)
 		}
 	}
 	out := Numbers{
-		Numbers: make([]Number, len(numbers)), Departments: make([]DepartmentNumbers, len(departments)),
-		MedianSeconds: secondsOf(total.Median), OpenAtEnd: openAtEnd,
+		Numbers: make([]Number, len(numbers)), Departments: departmentNumbers(departments, open), MedianSeconds: secondsOf(total.Median),
 	}
-	for i, d := range departments {
-		out.Departments[i] = DepartmentNumbers{
-			DepartmentID: d.Department, Filed: d.Filed, Resolved: d.Resolved, Rejected: d.Rejected, MedianSeconds: secondsOf(d.Median),
-		}
+	for _, n := range open {
+		out.OpenAtEnd += n
 	}
 	for i, n := range numbers {
 		out.Numbers[i] = Number{
@@ -177,6 +176,25 @@ func (h workbenchHandlers) countOverTime(w http.ResponseWriter, r *http.Request)
 		}
 	}
 	return service.Encode(w, http.StatusOK, out)
+}
+
+// departmentNumbers are the figures of departments that did something or have
+// something open, by their ids.
+func departmentNumbers(counts []report.DepartmentCounts, open map[int32]int64) []DepartmentNumbers {
+	out := make([]DepartmentNumbers, 0, len(counts))
+	for _, d := range counts {
+		out = append(out, DepartmentNumbers{
+			DepartmentID: d.Department, Filed: d.Filed, Resolved: d.Resolved, Rejected: d.Rejected, MedianSeconds: secondsOf(d.Median),
+			OpenAtEnd: open[d.Department],
+		})
+	}
+	for id, n := range open {
+		if !slices.ContainsFunc(counts, func(d report.DepartmentCounts) bool { return d.Department == id }) {
+			out = append(out, DepartmentNumbers{DepartmentID: id, OpenAtEnd: n})
+		}
+	}
+	slices.SortFunc(out, func(a, b DepartmentNumbers) int { return cmp.Compare(a.DepartmentID, b.DepartmentID) })
+	return out
 }
 
 // secondsOf returns a duration in whole seconds; nil stays nil.

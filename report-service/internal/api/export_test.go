@@ -145,6 +145,11 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("numbers%s: %q, want %q", query, got, want)
 		}
 	}
+	numbers, _ := ok[api.Numbers](s, call{method: "GET", token: olga,
+		path: "/reports/numbers?filed_from=2026-01-01T00:00:00Z&filed_to=2026-12-01T00:00:00Z"}, http.StatusOK)
+	if len(numbers.Departments) != 1 || numbers.Departments[0].OpenAtEnd != 1 || numbers.OpenAtEnd != 1 {
+		t.Errorf("open at the end are %d, of the departments %+v, want one of none", numbers.OpenAtEnd, numbers.Departments)
+	}
 	if a := s.do(call{method: "GET", token: olga, path: "/reports/numbers?interval=day&filed_from=2020-01-01T00:00:00Z"}); a.StatusCode != http.StatusBadRequest {
 		t.Errorf("too many days: %d, want 400", a.StatusCode)
 	}

@@ -484,8 +484,11 @@ type DepartmentNumbers struct {
 
 	// MedianSeconds From filing to resolution, of what was resolved; absent if nothing was.
 	MedianSeconds *int64 `json:"median_seconds,omitempty"`
-	Rejected      int64  `json:"rejected"`
-	Resolved      int64  `json:"resolved"`
+
+	// OpenAtEnd How many of its reports were open at the end of the time.
+	OpenAtEnd int64 `json:"open_at_end"`
+	Rejected  int64 `json:"rejected"`
+	Resolved  int64 `json:"resolved"`
 }
 
 // Departments All departments.

@@ -25,7 +25,7 @@ type WorkbenchStore interface {
 	EndBulkMove(ctx context.Context, id int64, refused []uuid.UUID, idempotent *report.Idempotent) error
 	BulkMoves(ctx context.Context, limit int) ([]report.BulkMove, error)
 	CountOverTime(ctx context.Context, f report.Filter, interval report.Interval) ([]report.PeriodCounts, error)
-	CountOpen(ctx context.Context, f report.Filter) (int64, error)
+	CountOpen(ctx context.Context, f report.Filter) (map[int32]int64, error)
 	CountByDepartment(ctx context.Context, f report.Filter) (total report.DepartmentCounts, departments []report.DepartmentCounts, err error)
 	Templates(ctx context.Context) ([]report.Template, error)
 	SetTemplates(ctx context.Context, templates []report.Template) error

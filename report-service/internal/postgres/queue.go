@@ -142,22 +142,34 @@ func (s *Workbench) CountOverTime(ctx context.Context, filter report.Filter, int
 }
 
 // CountOpen returns how many reports that match the rest of filter were open at
-// FiledTo: those that are open now, without what happened since.
-func (s *Workbench) CountOpen(ctx context.Context, filter report.Filter) (open int64, err error) {
+// FiledTo, by the department that is in charge now, 0 for none: those that are open
+// now, without what happened since.
+func (s *Workbench) CountOpen(ctx context.Context, filter report.Filter) (map[int32]int64, error) {
 	q := query{args: []any{filter.FiledTo}}
 	filter.FiledFrom, filter.FiledTo = time.Time{}, time.Time{}
 	q.filter(filter)
 	where := q.where()
-	err = s.db.pool.QueryRow(ctx, `
-		select (select count(*) from reports r`+where+` and r.status not in ('resolved', 'rejected')) - (
-			select coalesce(sum(case when h.to_status in ('resolved', 'rejected') then -1 else 1 end), 0)
-			from status_history h join reports r on r.id = h.report_id`+where+` and h.changed_at >= $1
-			  and (h.from_status is null or (h.from_status in ('resolved', 'rejected')) <> (h.to_status in ('resolved', 'rejected'))))`,
-		q.args...).Scan(&open)
-	if err != nil {
-		return 0, fmt.Errorf("count what was open: %w", err)
+	type count struct {
+		Department int32
+		Open       int64
 	}
-	return open, nil
+	counts, err := collect(ctx, s.db.pool, "count what was open", pgx.RowToStructByPos[count], `
+		select n.department, sum(n.n)::bigint
+		from (
+			select coalesce(r.department_id, c.department_id, 0) as department, 1 as n
+			from reports r join categories c on c.id = r.category_id`+where+` and r.status not in ('resolved', 'rejected')
+			union all
+			select coalesce(r.department_id, c.department_id, 0), case when h.to_status in ('resolved', 'rejected') then 1 else -1 end
+			from status_history h join reports r on r.id = h.report_id join categories c on c.id = r.category_id`+where+` and h.changed_at >= $1
+			  and (h.from_status is null or (h.from_status in ('resolved', 'rejected')) <> (h.to_status in ('resolved', 'rejected')))
+		) n
+		group by n.department
+		having sum(n.n) <> 0`, q.args...)
+	open := make(map[int32]int64, len(counts))
+	for _, c := range counts {
+		open[c.Department] = c.Open
+	}
+	return open, err
 }
 
 // CountByDepartment counts as CountOverTime does, by department; the sum of all is

@@ -5,6 +5,7 @@ import { t } from '../lang/i18n';
 import { Reason } from '../screens/ops/reason';
 import { Modal } from '../ui/modal';
 import { Fault } from '../ui/problem';
+import { Skeleton } from '../ui/skeleton';
 import { Time } from '../ui/time';
 
 interface Props {
@@ -82,7 +83,7 @@ function Redaction({ id, onDone, onClose }: { id: string; onDone(work: Work): vo
     <Modal title={t('moderation.redact')} onClose={onClose}>
       <p class="quiet">{t('moderation.redact-hint')}</p>
       <Fault error={error} retry={() => void load()} />
-      {words ? <RedactionForm words={words} onDone={onDone} onClose={onClose} /> : !error && <p class="quiet">{t('loading')}</p>}
+      {words ? <RedactionForm words={words} onDone={onDone} onClose={onClose} /> : !error && <Skeleton />}
     </Modal>
   );
 }

@@ -15,7 +15,7 @@ import { Picker } from './picker';
 import { STAGES, stages } from './stages';
 
 // Officials alone redact, and rarely.
-const Redact = lazily(async () => (await import('./redact')).Redact);
+const Redact = lazily(async () => (await import('./redact')).Redact, true);
 
 interface Props {
   report: Pick<Report, 'id' | 'mine'>;
@@ -42,7 +42,9 @@ export function Gallery({ report, folded = false }: Props) {
   if (photos.length + coming.length === 0 && free === 0 && !toUnfold && !open.error.value) return null;
   return (
     <section aria-labelledby="photos" class="photos stack">
-      <h2 id="photos">{t('photos')}</h2>
+      <h2 id="photos" class={folded ? 'hidden' : undefined}>
+        {t('photos')}
+      </h2>
       {photos.length + coming.length > 0 && (
         <ul class="thumbnails">
           {photos.map((photo) => (

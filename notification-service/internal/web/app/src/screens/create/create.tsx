@@ -19,7 +19,7 @@ import { PickCategory, signpost } from './category';
 import { hasPlace, Place } from './place';
 import { Privacy } from './privacy';
 
-const Duplicates = lazily(async () => (await import('./duplicates')).Duplicates);
+const Duplicates = lazily(async () => (await import('./duplicates')).Duplicates, true);
 
 /** How soon a report without an answer is sent again. */
 const RESEND_MS = 5_000;

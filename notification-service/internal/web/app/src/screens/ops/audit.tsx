@@ -6,6 +6,7 @@ import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
 import { href } from '../../ui/router';
 import { Time } from '../../ui/time';
+import { Waiting } from './waiting';
 
 interface Entry {
   key: string;
@@ -72,7 +73,7 @@ export function Audit() {
   const audit = usePoll(read);
   return (
     <div class="stack">
-      <Fault error={audit.error} retry={audit.refresh} />
+      {audit.value ? <Fault error={audit.error} retry={audit.refresh} /> : <Waiting error={audit.error} retry={audit.refresh} />}
       {audit.value?.length === 0 && <p class="empty">{t('audit.none')}</p>}
       <ul class="rows">
         {audit.value?.map((entry) => (

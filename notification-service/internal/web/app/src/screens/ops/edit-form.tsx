@@ -6,20 +6,26 @@ import { cause } from '../../ui/cause';
 import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
 import { go } from '../../ui/router';
+import { fieldsOf, missingOf, type Field } from './contract';
 
 type Body = Record<string, never>;
 
-/** Edits a message: first what would change is shown, then it is changed. */
+/**
+ * Edits a message: first what would change is shown, then it is changed. The fields
+ * that it must have stand beside it, and it is not sent while one is missing.
+ */
 export function EditForm({ letter, onClose }: { letter: DeadLetter; onClose(): void }) {
   const [text, setText] = useState(typeof letter.body === 'string' ? letter.body : JSON.stringify(letter.body, null, 2));
   const [changes, setChanges] = useState<DeadLetterEdited['changes']>();
   const [error, setError] = useState<unknown>();
   const [broken, setBroken] = useState(false);
+  const fields = fieldsOf(letter.type);
+  const body = parse(text);
+  const missing = body ? missingOf(fields, body) : [];
 
   const send = async (dryRun: boolean) => {
-    const body = parse(text);
     setBroken(body === undefined);
-    if (body === undefined) return;
+    if (body === undefined || missing.length > 0) return;
     try {
       const params = { path: { id: letter.id } };
       const edited = await must(notificationService.POST('/admin/dlq/messages/{id}/edit', { params, body: { body, dry_run: dryRun } }));
@@ -48,12 +54,20 @@ export function EditForm({ letter, onClose }: { letter: DeadLetter; onClose(): v
             rows={12}
             spellcheck={false}
             value={text}
+            aria-invalid={missing.length > 0}
+            aria-describedby={missing.length > 0 ? 'edit-missing' : undefined}
             onInput={(event) => {
               setText(event.currentTarget.value);
               setChanges(undefined);
             }}
           />
         </label>
+        {missing.length > 0 && (
+          <p id="edit-missing" class="fault" role="alert">
+            {t('edit.missing', { fields: missing.map(({ name }) => name).join(', ') })}
+          </p>
+        )}
+        <Required fields={fields} missing={missing} />
         {broken && (
           <p class="fault" role="alert">
             {t('edit.broken')}
@@ -66,11 +80,32 @@ export function EditForm({ letter, onClose }: { letter: DeadLetter; onClose(): v
           </p>
         ))}
         {changes && <Diff changes={changes} />}
-        <button class="primary" disabled={changes?.length === 0}>
+        <button class="primary" disabled={changes?.length === 0 || missing.length > 0}>
           {t(changes ? 'edit.save' : 'edit.check')}
         </button>
       </form>
     </Modal>
+  );
+}
+
+/** What a message of this type must have, by the contract. */
+function Required({ fields, missing }: { fields: Field[]; missing: Field[] }) {
+  if (fields.length === 0) return null;
+  return (
+    <details class="quiet" open={missing.length > 0}>
+      <summary>{t('edit.required')}</summary>
+      <dl class="states" data-required>
+        {fields.map((field) => (
+          <div key={field.name}>
+            <dt>{field.name}</dt>
+            <dd data-warn={missing.includes(field)}>
+              {field.kind === 'choice' ? field.choices.join(' · ') : t(`edit.kind.${field.kind}`)}
+              {missing.includes(field) && ` – ${t('edit.is-missing')}`}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </details>
   );
 }
 

@@ -125,3 +125,13 @@ test('a cause that this page does not know is repeated', () => {
   const health = { reports: reports(part('relay', 'bad', { cause: 'sideways', names: ['left'] })), notifications: notifications() };
   expect(wrong(health)).toEqual({ relay: ['bad', 'report-service says: sideways left'] });
 });
+
+test('the broker names its nodes while all is well, and those with an alarm', () => {
+  const broker = (changed: HealthPart) =>
+    lightsOf({ reports: reports(), notifications: notifications(changed) }).find(({ name }) => name === 'broker')!;
+  expect(broker(part('broker', 'good', { names: ['a', 'b'], count: 2 })).causes).toEqual(['It answers.', 'Nodes without an alarm: a, b']);
+  expect(broker(part('broker', 'bad', { cause: 'disk_alarm', names: ['b'], count: 1 }))).toMatchObject({
+    state: 'bad',
+    causes: ['The broker takes no messages: the disk of b is full.'],
+  });
+});

@@ -86,8 +86,14 @@ function lightOf(name: LightName, path: string, readings: Reading[]): Light {
     path,
     since: earliest(wrong.filter((reading) => reading.state === state).map(({ since }) => since)),
     readAt: earliest(readings.map(({ readAt }) => readAt)),
-    causes: wrong.length > 0 ? [...new Set(wrong.map(sentence))] : [t(`light.good.${name}`)],
+    causes: wrong.length > 0 ? [...new Set(wrong.map(sentence))] : [t(`light.good.${name}`), ...nodesOf(name, readings)],
   };
+}
+
+/** The nodes of a broker that does its work, where the service may see them. */
+function nodesOf(name: LightName, readings: Reading[]): string[] {
+  const seen = name === 'broker' && readings.find(({ values }) => values.names);
+  return seen ? [t('light.nodes', seen.values)] : [];
 }
 
 function readingOf(health: Health, service: Service, name: PartName): Reading | 'off' {

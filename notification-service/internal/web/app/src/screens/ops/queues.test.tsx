@@ -10,7 +10,7 @@ import { Queues } from './queues';
 /** The queues as they are drawn from an answer of the service. */
 async function draw(workers: object): Promise<HTMLElement> {
   const answers: Record<string, unknown> = {
-    '/admin/workers': { items: [], waiting: [], findings: [], ...workers },
+    '/admin/workers': { items: [], waiting: [], findings: [], nodes: [], ...workers },
     '/admin/workers/history': {
       since: '2026-11-22T07:30:00Z',
       step_seconds: 10,
@@ -87,4 +87,28 @@ test('all queues stand in one table, and an idle one has no figures', async () =
   ]);
   expect([...root.querySelectorAll('[data-warn=true]')].map(({ textContent }) => textContent)).toEqual(['50 %', '0']);
   expect(root.querySelector('.spark[aria-label="Messages waiting, queue.vote_received"] path')?.getAttribute('d')).toContain('L');
+});
+
+test('nodes of the broker stand with their alarms, where they are seen', async () => {
+  const node = {
+    running: true,
+    memory_used: 2 ** 29,
+    memory_limit: 2 ** 30,
+    memory_alarm: false,
+    disk_free: 2 ** 30,
+    disk_limit: 2 ** 31,
+    disk_alarm: true,
+  };
+  const root = await draw({
+    nodes: [
+      { ...node, name: 'a' },
+      { ...node, name: 'b', running: false, disk_alarm: false },
+    ],
+  });
+  const rows = [...root.querySelectorAll('section[aria-labelledby=broker-nodes] tbody tr')];
+  expect(rows.map(({ textContent }) => textContent.trim())).toEqual([
+    'a 0.5 GiB used, alarm from 1 GiB 1 GiB free, alarm below 2 GiB Alarm',
+    'b does not run',
+  ]);
+  expect((await draw({})).querySelector('[aria-labelledby=broker-nodes]')).toBeNull();
 });

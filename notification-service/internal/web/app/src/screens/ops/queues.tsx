@@ -24,6 +24,7 @@ export function Queues() {
       <Pools pools={workers.items} past={past.value} onDone={refresh} />
       {past.value && <Charts past={past.value} />}
       <WaitingQueues queues={workers.waiting} />
+      <Nodes nodes={workers.nodes} />
       <Delayed />
     </div>
   );
@@ -44,6 +45,50 @@ function WaitingQueues({ queues }: { queues: WorkerPools['waiting'] }) {
       </dl>
     </section>
   );
+}
+
+/** The broker's nodes with what makes them refuse messages, where the service may see them. */
+function Nodes({ nodes }: { nodes: WorkerPools['nodes'] }) {
+  if (nodes.length === 0) return null;
+  return (
+    <section class="panel stack" aria-labelledby="broker-nodes">
+      <h2 id="broker-nodes">{t('queues.nodes')}</h2>
+      <table class="grid">
+        <thead>
+          <tr>
+            {(['queues.node', 'queues.memory', 'queues.disk'] as const).map((name) => (
+              <th key={name} scope="col">
+                {t(name)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {nodes.map((node) => (
+            <tr key={node.name}>
+              <th scope="row">
+                {node.name} {!node.running && <span class="warn">{t('queues.node-down')}</span>}
+              </th>
+              <td data-label={t('queues.memory')} data-warn={node.memory_alarm}>
+                {node.running && t('queues.memory-of', { used: gibibytes(node.memory_used), limit: gibibytes(node.memory_limit) })}{' '}
+                {node.memory_alarm && t('queues.alarm')}
+              </td>
+              <td data-label={t('queues.disk')} data-warn={node.disk_alarm}>
+                {node.running && t('queues.disk-of', { free: gibibytes(node.disk_free), limit: gibibytes(node.disk_limit) })}{' '}
+                {node.disk_alarm && t('queues.alarm')}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+const GIBIBYTE = 2 ** 30;
+
+function gibibytes(bytes: number): string {
+  return `${number(Math.round((bytes / GIBIBYTE) * 100) / 100)} GiB`;
 }
 
 /** How the broker differs from what it should be, and the remedy. */

@@ -52,8 +52,10 @@ export function ActBar({ chosen, done, undoing, onMove, onAssign, onClear, onUnd
     setUndone(undefined);
     onClose();
   };
+  const shown = chosen.length > 0 || done !== undefined;
   return (
-    <div class="act-bar" data-shown={chosen.length > 0 || done !== undefined}>
+    // Out of sight, it is still there for those who hear it.
+    <div class={shown ? 'act-bar' : 'hidden'} data-shown={shown}>
       <div class="bar">
         <p role="status">{chosen.length > 0 && <strong>{tn('work.chosen', chosen.length)}</strong>}</p>
         {chosen.length > 0 && (

@@ -7,6 +7,7 @@ import { session } from '../../state/session';
 import { Badge } from '../../ui/badge';
 import { Fault } from '../../ui/problem';
 import { href } from '../../ui/router';
+import { Skeleton } from '../../ui/skeleton';
 import { Time } from '../../ui/time';
 
 type Entry = components['schemas']['BulkMoveEntry'];
@@ -28,7 +29,12 @@ export function BulkMoves() {
     <div class="stack">
       <h2>{t('moves')}</h2>
       <Fault error={error} retry={read} />
-      {moves?.length === 0 && <p class="empty">{t('moves.none')}</p>}
+      {!moves && !error && <Skeleton />}
+      {moves?.length === 0 && (
+        <p class="empty">
+          {t('moves.none')} <a href={href('queue')}>{t('work.to-queue')}</a>
+        </p>
+      )}
       <ul class="rows">
         {moves?.map((entry) => (
           <Row key={entry.at} entry={entry} />

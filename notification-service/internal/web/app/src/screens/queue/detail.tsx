@@ -109,6 +109,7 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onCorrect,
           <Worker task={task} open={open} onAssign={() => onAssign(task)} />
           {!task.hidden_reason && (
             <StatusForm
+              titled={false}
               open={{
                 async changeStatus(seen: Task, status, note) {
                   const { version, transitions } = await open.changeStatus(seen, status, note);

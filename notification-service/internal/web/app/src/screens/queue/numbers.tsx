@@ -7,12 +7,13 @@ import { departments } from '../../state/desk';
 import { queryOf, type QueueFilters } from '../../state/queue';
 import { Fault } from '../../ui/problem';
 import { route, setQuery } from '../../ui/router';
+import { Skeleton } from '../../ui/skeleton';
 import { FilterBar } from './filters';
 
 const INTERVALS = ['day', 'week', 'month'] as const;
 type Interval = (typeof INTERVALS)[number];
 
-type Sums = Pick<PeriodNumbers, 'filed' | 'resolved' | 'rejected'> & { median_seconds?: number };
+type Sums = Pick<PeriodNumbers, 'filed' | 'resolved' | 'rejected'> & { median_seconds?: number; open_at_end?: number };
 const SUMS = ['filed', 'resolved', 'rejected'] as const;
 
 /** What was filed, resolved and rejected, by period, category and department, and how long it took. */
@@ -57,6 +58,7 @@ export function Numbers({ filters }: { filters: QueueFilters }) {
       </FilterBar>
       <Fault error={error} retry={() => void read()} />
       {found?.median_seconds !== undefined && <p>{t('numbers.median-is', { time: durationOf(found.median_seconds) })}</p>}
+      {!found && !error && <Skeleton />}
       {numbers?.length === 0 && <p class="empty">{t('numbers.none')}</p>}
       {numbers && numbers.length > 0 && (
         <div class="numbers">
@@ -67,7 +69,7 @@ export function Numbers({ filters }: { filters: QueueFilters }) {
             nameOf={(begin) => periodName(begin, interval)}
           />
           <SumTable caption={t('numbers.categories')} rows={sum(numbers, ({ category_id }) => String(category_id))} nameOf={nameOf} />
-          <SumTable caption={t('numbers.departments')} rows={byDepartment} nameOf={departmentName} withMedian />
+          <SumTable caption={t('numbers.departments')} rows={byDepartment} nameOf={departmentName} withState />
         </div>
       )}
     </>
@@ -148,8 +150,8 @@ interface TableProps {
   caption: string;
   rows: [key: string, Sums][];
   nameOf(key: string): string;
-  /** Whether there is a column for how long it took to resolve. */
-  withMedian?: boolean;
+  /** Whether there are columns for what is still open, and how long it took to resolve. */
+  withState?: boolean;
 }
 
 /** So many seconds in the unit that one would say. */
@@ -165,7 +167,7 @@ export function durationOf(seconds: number): string {
 }
 
 /** Each row has bars besides its figures: what was filed, and below what was done. */
-function SumTable({ caption, rows, nameOf, withMedian = false }: TableProps) {
+function SumTable({ caption, rows, nameOf, withState = false }: TableProps) {
   const most = Math.max(1, ...rows.map(([, { filed, resolved, rejected }]) => Math.max(filed, resolved + rejected)));
   return (
     <div class="scrolls">
@@ -179,7 +181,8 @@ function SumTable({ caption, rows, nameOf, withMedian = false }: TableProps) {
                 {t(`numbers.${name}`)}
               </th>
             ))}
-            {withMedian && <th scope="col">{t('numbers.median')}</th>}
+            {withState && <th scope="col">{t('numbers.open')}</th>}
+            {withState && <th scope="col">{t('numbers.median')}</th>}
           </tr>
         </thead>
         <tbody>
@@ -196,7 +199,8 @@ function SumTable({ caption, rows, nameOf, withMedian = false }: TableProps) {
               {SUMS.map((name) => (
                 <td key={name}>{number(sums[name])}</td>
               ))}
-              {withMedian && <td>{sums.median_seconds === undefined ? '–' : durationOf(sums.median_seconds)}</td>}
+              {withState && <td>{number(sums.open_at_end ?? 0)}</td>}
+              {withState && <td>{sums.median_seconds === undefined ? '–' : durationOf(sums.median_seconds)}</td>}
             </tr>
           ))}
         </tbody>

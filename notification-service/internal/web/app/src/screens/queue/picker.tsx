@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 
 import { t } from '../../lang/queue';
+import { Skeleton } from '../../ui/skeleton';
 
 export interface Choice {
   key: string;
@@ -56,7 +57,7 @@ export function Picker({ label, choices, onType, busy = false, searching = false
           </li>
         ))}
       </ul>
-      {shown.length === 0 && <p class="empty">{t(searching ? 'loading' : 'work.no-match')}</p>}
+      {shown.length === 0 && (searching ? <Skeleton /> : <p class="empty">{t('work.no-match')}</p>)}
     </form>
   );
 }

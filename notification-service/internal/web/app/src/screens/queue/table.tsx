@@ -14,6 +14,16 @@ import { Overdue } from './overdue';
 const COLUMNS = ['select', 'title', 'status', 'category', 'with', 'filed', 'score'] as const;
 type Column = (typeof COLUMNS)[number];
 
+/** The columns that a reader may leave out. */
+export const OPTIONAL_COLUMNS = ['status', 'category', 'with', 'filed', 'score'] as const satisfies Column[];
+type OptionalColumn = (typeof OPTIONAL_COLUMNS)[number];
+
+/** The columns that an address leaves out. */
+export function columnsWithout(query: URLSearchParams): OptionalColumn[] {
+  const left = query.get('without')?.split('.') ?? [];
+  return OPTIONAL_COLUMNS.filter((name) => left.includes(name));
+}
+
 /** How a column can be ordered, one way after the other. The list of orders beside the filters has more, and the keyboard. */
 const COLUMN_ORDERS: Partial<Record<Column, [Order, ...Order[]]>> = { filed: ['oldest', 'newest'], score: ['score'] };
 /** Which of them begin with what is least. */
@@ -41,6 +51,8 @@ export interface TableProps {
   onPick(id: string): void;
   /** Whether all rows have the same status, which then needs little room. */
   oneStatus: boolean;
+  /** The columns that the reader leaves out. */
+  without: readonly Column[];
   table: RefObject<HTMLDivElement | null>;
 }
 
@@ -56,9 +68,26 @@ export function focusTask(table: HTMLDivElement | null, id: string | undefined, 
  * arrows lead through it. The cell that has the focus makes its row the current one.
  */
 export function Table(props: TableProps) {
-  const { tasks, total, order, current, selected, address, orderAddress, onCurrent, onSelect, onToggle, onOpen, onPick, oneStatus, table } =
-    props;
-  const [column, setColumn] = useState<Column>('title');
+  const {
+    tasks,
+    total,
+    order,
+    current,
+    selected,
+    address,
+    orderAddress,
+    onCurrent,
+    onSelect,
+    onToggle,
+    onOpen,
+    onPick,
+    oneStatus,
+    without,
+    table,
+  } = props;
+  const columns = COLUMNS.filter((name) => !without.includes(name));
+  const [lastColumn, setColumn] = useState<Column>('title');
+  const column = without.includes(lastColumn) ? 'title' : lastColumn;
   // The row that Tab leads to: where there is none that is current, the first.
   const at = Math.max(
     0,
@@ -79,16 +108,16 @@ export function Table(props: TableProps) {
     const id = tasks[at]?.id;
     if (!id || event.altKey || event.metaKey) return;
     const { key, ctrlKey, shiftKey } = event;
-    const columnAt = COLUMNS.indexOf(column);
+    const columnAt = columns.indexOf(column);
     const keys: Record<string, (() => void) | undefined> = {
       ArrowDown: () => focus(at + 1),
       ArrowUp: () => focus(at - 1),
       PageDown: () => focus(at + PAGE_ROWS),
       PageUp: () => focus(at - PAGE_ROWS),
-      ArrowRight: () => focus(at, COLUMNS[Math.min(columnAt + 1, COLUMNS.length - 1)]),
-      ArrowLeft: () => focus(at, COLUMNS[Math.max(columnAt - 1, 0)]),
-      Home: () => focus(ctrlKey ? 0 : at, ctrlKey ? column : COLUMNS[0]),
-      End: () => focus(ctrlKey ? tasks.length - 1 : at, ctrlKey ? column : COLUMNS.at(-1)),
+      ArrowRight: () => focus(at, columns[Math.min(columnAt + 1, columns.length - 1)]),
+      ArrowLeft: () => focus(at, columns[Math.max(columnAt - 1, 0)]),
+      Home: () => focus(ctrlKey ? 0 : at, ctrlKey ? column : columns[0]),
+      End: () => focus(ctrlKey ? tasks.length - 1 : at, ctrlKey ? column : columns.at(-1)),
       ' ': () => onToggle(id),
       Enter: () => onOpen(id),
       a: ctrlKey ? () => onSelect(tasks.map((task) => task.id)) : undefined,
@@ -113,15 +142,16 @@ export function Table(props: TableProps) {
       aria-label={t('queue')}
       aria-multiselectable
       aria-rowcount={total + 1}
-      aria-colcount={COLUMNS.length}
+      aria-colcount={columns.length}
       data-column={column}
       data-one-status={oneStatus}
+      data-without={without.join(' ')}
       onFocusIn={onFocusIn}
       onKeyDown={onKeyDown}
     >
       <div role="rowgroup">
         <div role="row" class="task-head" aria-rowindex={1}>
-          {COLUMNS.map((name) => (
+          {columns.map((name) => (
             <Heading key={name} name={name} order={order} orderAddress={orderAddress} />
           ))}
         </div>
@@ -131,6 +161,7 @@ export function Table(props: TableProps) {
           <Row
             key={task.id}
             task={task}
+            columns={columns}
             index={i + 2}
             isCurrent={task.id === current}
             isSelected={selected.has(task.id)}
@@ -145,7 +176,7 @@ export function Table(props: TableProps) {
   );
 }
 
-const HEADINGS: Record<Exclude<Column, 'select'>, Word> = {
+export const HEADINGS: Record<Exclude<Column, 'select'>, Word> = {
   title: 'report',
   status: 'status',
   category: 'category',
@@ -175,6 +206,7 @@ function Heading({ name, order, orderAddress }: { name: Column } & Pick<TablePro
 
 interface RowProps {
   task: Task;
+  columns: readonly Column[];
   index: number;
   isCurrent: boolean;
   isSelected: boolean;
@@ -185,7 +217,7 @@ interface RowProps {
   onToggle(id: string): void;
 }
 
-function Row({ task, index, isCurrent, isSelected, tabColumn, address, onClick, onToggle }: RowProps) {
+function Row({ task, columns, index, isCurrent, isSelected, tabColumn, address, onClick, onToggle }: RowProps) {
   const { id } = task;
   const focusable = (name: Column) => ({ 'data-column': name, tabIndex: name === tabColumn ? 0 : -1 });
   const cell = (name: Column) => ({ role: 'gridcell' as const, class: `task-${name}`, ...focusable(name) });
@@ -226,21 +258,31 @@ function Row({ task, index, isCurrent, isSelected, tabColumn, address, onClick, 
         {task.waiting && <span class="where mark">{t('work.waits')}</span>}
         {task.address && <span class="where">{task.address}</span>}
       </span>
-      <span {...cell('status')}>
-        <Badge status={task.status} />
-      </span>
-      <span {...cell('category')} title={categoryName(task)}>
-        {categoryName(task)}
-      </span>
-      <span {...cell('with')} title={worker}>
-        {worker}
-      </span>
-      <span {...cell('filed')}>
-        <Time at={task.created_at} />
-      </span>
-      <span {...cell('score')}>
-        {number(task.score)} <span class="unit">{tn('score', task.score)}</span>
-      </span>
+      {columns.includes('status') && (
+        <span {...cell('status')}>
+          <Badge status={task.status} />
+        </span>
+      )}
+      {columns.includes('category') && (
+        <span {...cell('category')} title={categoryName(task)}>
+          {categoryName(task)}
+        </span>
+      )}
+      {columns.includes('with') && (
+        <span {...cell('with')} title={worker}>
+          {worker}
+        </span>
+      )}
+      {columns.includes('filed') && (
+        <span {...cell('filed')}>
+          <Time at={task.created_at} />
+        </span>
+      )}
+      {columns.includes('score') && (
+        <span {...cell('score')}>
+          {number(task.score)} <span class="unit">{tn('score', task.score)}</span>
+        </span>
+      )}
     </div>
   );
 }

@@ -1,11 +1,12 @@
-import { render } from 'preact';
+import { createRef, render } from 'preact';
 import { act } from 'preact/test-utils';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 
-import { reportService, type View } from '../../api/client';
-import { ok, serve } from '../../testing/api';
+import { reportService, type Task, type View } from '../../api/client';
+import { ok, report, serve } from '../../testing/api';
 import '../../testing/unmount';
 import * as router from '../../ui/router';
+import { columnsWithout, Table } from './table';
 import { viewOf, ViewsDialog } from './views';
 
 let root: HTMLElement;
@@ -90,4 +91,37 @@ test('shows a view without what was asked for before, and closes', async () => {
   await act(() => button('New since yesterday').click());
   expect(setQuery.mock.lastCall?.[0].from).toMatch(/^\d{4}-\d\d-\d\d$/);
   expect(onClose).toHaveBeenCalledTimes(3);
+});
+
+test('columns are left out of the list by the address, and kept with a view', async () => {
+  const asked = vi.spyOn(router, 'setQuery').mockImplementation(() => {});
+  const filters = viewOf(new URLSearchParams('status=all&without=score.nothing'));
+  expect(columnsWithout(new URLSearchParams(filters))).toEqual(['score']);
+  await show(filters);
+  const boxes = [...root.querySelectorAll<HTMLInputElement>('.columns input')];
+  expect(boxes.map(({ checked }) => checked)).toEqual([true, true, true, true, false]);
+  await act(() => boxes[1]!.click());
+  expect(asked).toHaveBeenLastCalledWith({ without: 'category.score' });
+  await act(() => button('Mine').click());
+  expect(asked).toHaveBeenLastCalledWith(expect.objectContaining({ assignee: 'me', without: 'score.nothing' }));
+});
+
+test('a column that is left out has neither heading nor cells', async () => {
+  const nothing = () => {};
+  const task = { ...report(), photos: [], new_comments: 0, overdue_level: 0 } as unknown as Task;
+  const props = { tasks: [task], total: 1, order: 'oldest' as const, current: undefined, selected: new Set<string>(), oneStatus: false };
+  const acts = {
+    address: () => '/',
+    orderAddress: () => '/',
+    onCurrent: nothing,
+    onSelect: nothing,
+    onToggle: nothing,
+    onOpen: nothing,
+    onPick: nothing,
+  };
+  await act(() => render(<Table {...props} {...acts} without={['status', 'with']} table={createRef()} />, root));
+  expect(root.querySelectorAll('.task-status, .task-with')).toHaveLength(0);
+  expect([root.querySelectorAll('[role=columnheader]').length, root.querySelectorAll('[role=gridcell]').length]).toEqual([5, 5]);
+  const grid = root.querySelector<HTMLElement>('[role=grid]')!;
+  expect([grid.getAttribute('aria-colcount'), grid.dataset.without]).toEqual(['5', 'status with']);
 });

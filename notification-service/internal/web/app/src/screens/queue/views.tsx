@@ -7,9 +7,10 @@ import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
 import { setQuery } from '../../ui/router';
 import { NO_FILTERS } from './filters';
+import { columnsWithout, HEADINGS, OPTIONAL_COLUMNS } from './table';
 
 /** What a view is made of, in the address. */
-const NOTHING: Record<string, string> = { ...NO_FILTERS, status: '', order: '' };
+const NOTHING: Record<string, string> = { ...NO_FILTERS, status: '', order: '', without: '' };
 
 /** The filters in an address, without all else that it has, in a fixed order. */
 export function viewOf(query: URLSearchParams): string {
@@ -17,16 +18,17 @@ export function viewOf(query: URLSearchParams): string {
   return new URLSearchParams(chosen).toString();
 }
 
-/** The views that everybody has. */
-function builtIn(): View[] {
+/** The views that everybody has, with the columns that are shown now. */
+function builtIn(filters: string): View[] {
+  const without = new URLSearchParams(filters).get('without') ?? '';
   const yesterday = new Date();
   yesterday.setDate(yesterday.getDate() - 1);
   const day = [yesterday.getFullYear(), yesterday.getMonth() + 1, yesterday.getDate()]
     .map((part) => String(part).padStart(2, '0'))
     .join('-');
   return [
-    { name: t('work.views.mine'), filters: viewOf(new URLSearchParams({ status: 'all', assignee: 'me' })) },
-    { name: t('work.views.new'), filters: viewOf(new URLSearchParams({ status: 'all', from: day })) },
+    { name: t('work.views.mine'), filters: viewOf(new URLSearchParams({ status: 'all', assignee: 'me', without })) },
+    { name: t('work.views.new'), filters: viewOf(new URLSearchParams({ status: 'all', from: day, without })) },
   ];
 }
 
@@ -78,7 +80,7 @@ export function ViewsDialog({ filters, onClose }: Props) {
     <Modal title={t('work.views')} onClose={onClose}>
       <div class="stack" aria-busy={busy || (!views && !error)}>
         <ul class="rows views-list" ref={list} tabIndex={-1} aria-label={t('work.views')}>
-          {[...builtIn(), ...(views ?? [])].map((view, i) => (
+          {[...builtIn(filters), ...(views ?? [])].map((view, i) => (
             <li key={`${i < 2} ${view.name}`}>
               {renamed === view.name && i >= 2 ? (
                 <Rename
@@ -136,8 +138,27 @@ export function ViewsDialog({ filters, onClose }: Props) {
             </p>
           </form>
         )}
+        <Columns filters={filters} />
       </div>
     </Modal>
+  );
+}
+
+/** Which columns the list has; they are saved with a view. */
+function Columns({ filters }: { filters: string }) {
+  const without = columnsWithout(new URLSearchParams(filters));
+  const show = (name: (typeof without)[number], on: boolean) =>
+    setQuery({ without: OPTIONAL_COLUMNS.filter((each) => (each === name ? !on : without.includes(each))).join('.') });
+  return (
+    <fieldset class="choices columns">
+      <legend>{t('work.columns')}</legend>
+      {OPTIONAL_COLUMNS.map((name) => (
+        <label key={name} class="check">
+          <input type="checkbox" checked={!without.includes(name)} onChange={(event) => show(name, event.currentTarget.checked)} />
+          <span>{t(HEADINGS[name])}</span>
+        </label>
+      ))}
+    </fieldset>
   );
 }
 

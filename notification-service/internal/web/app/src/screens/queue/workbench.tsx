@@ -19,7 +19,7 @@ import { KeysDialog } from './keys';
 import { MoveDialog } from './move';
 import { QueueMap } from './queue-map';
 import { StatusTabs } from './status-tabs';
-import { Table } from './table';
+import { columnsWithout, Table } from './table';
 import { useDialog } from './use-dialog';
 import { useRow } from './use-row';
 import { viewOf, ViewsDialog } from './views';
@@ -160,6 +160,7 @@ export function Workbench() {
               onOpen={open}
               onPick={(id) => (wide ? setCurrent(id) : open(id))}
               oneStatus={filters.status.length === 1}
+              without={columnsWithout(query)}
               table={table}
             />
           )}

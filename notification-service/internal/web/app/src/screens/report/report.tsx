@@ -27,7 +27,7 @@ import { Timeline } from './timeline';
 import { Votes } from './votes';
 
 const StatusForm = lazily(async () => (await import('./status-form')).StatusForm);
-const Moderation = lazily(async () => (await import('../../moderation/moderation')).Moderation);
+const Moderation = lazily(async () => (await import('../../moderation/moderation')).Moderation, true);
 const Comments = lazily(async () => (await import('../../comments/comments')).Comments);
 const HideNameForm = lazily(async () => (await import('./hide-name')).HideNameForm);
 const WithdrawForm = lazily(async () => (await import('./withdraw')).WithdrawForm);

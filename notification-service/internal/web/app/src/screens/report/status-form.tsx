@@ -10,16 +10,24 @@ interface Props<R> {
   report: R;
   /** What officials write often; one that is chosen fills the form in. */
   templates?: Template[];
+  /** Whether the heading is seen, and not only heard. */
+  titled?: boolean;
   /** Called after a change of status. */
   onDone?: () => void;
 }
 
 /**
- * Changes a report's status, or replies to everybody without changing it. When another official was faster the form says
- * so, keeps the note, and asks for a new decision. The note is also kept when
- * the session ends.
+ * Changes a report's status, or replies to everybody without changing it. When
+ * another official was faster the form says so, keeps the note, and asks for a new
+ * decision. The note is also kept when the session ends.
  */
-export function StatusForm<R extends Pick<Report, 'id' | 'status' | 'transitions'>>({ open, report, templates = [], onDone }: Props<R>) {
+export function StatusForm<R extends Pick<Report, 'id' | 'status' | 'transitions'>>({
+  open,
+  report,
+  templates = [],
+  titled = true,
+  onDone,
+}: Props<R>) {
   const [status, setStatus] = useState<Status>();
   const note = noteOn(report.id);
   const [error, setError] = useState<unknown>();
@@ -62,7 +70,7 @@ export function StatusForm<R extends Pick<Report, 'id' | 'status' | 'transitions
 
   return (
     <form class="stack panel status-form" onSubmit={submit} aria-label={t('reply')} aria-busy={busy}>
-      <h2>{t('reply')}</h2>
+      <h2 class={titled ? undefined : 'hidden'}>{t('reply')}</h2>
       {(overtaken || stale) && (
         <p class="note" role="status">
           {t('change-status.overtaken', { status: t(`status.${report.status}`) })}

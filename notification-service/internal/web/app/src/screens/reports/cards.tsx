@@ -10,6 +10,7 @@ import { session } from '../../state/session';
 import { Badge } from '../../ui/badge';
 import { Fault } from '../../ui/problem';
 import { href, route } from '../../ui/router';
+import { Skeleton } from '../../ui/skeleton';
 import { Time } from '../../ui/time';
 
 /** The pages of a list of reports that were loaded. */
@@ -25,7 +26,8 @@ export function Cards({ list, empty }: { list: ReportList; empty: ComponentChild
           {tn('reports.fresh', list.waiting.value)}
         </button>
       )}
-      {reports.length === 0 && state !== 'failed' && <div class="empty stack">{state === 'ready' ? empty : t('loading')}</div>}
+      {reports.length === 0 && state === 'loading' && <Skeleton />}
+      {reports.length === 0 && state === 'ready' && <div class="empty stack">{empty}</div>}
       <ul class="cards">
         {reports.map((report) => (
           <Card key={report.id} report={report} />

@@ -6,6 +6,7 @@ import { applyEvents, hides, watchFeed } from '../../state/feed';
 import type { Filters } from '../../state/list';
 import { metresTo, reportsNear, type Position } from '../../state/near';
 import { Fault } from '../../ui/problem';
+import { Skeleton } from '../../ui/skeleton';
 import { Card } from './cards';
 
 /** A device that has no position by then will not get one. */
@@ -70,7 +71,7 @@ export function NearMe({ filters: { status, category, q } }: { filters: Filters 
   return (
     <div class="cards-box" aria-busy={!reports}>
       <Fault error={error} />
-      {!reports && !error && <p class="empty">{t(at ? 'loading' : 'sort.locating')}</p>}
+      {!reports && !error && (at ? <Skeleton /> : <p class="empty">{t('sort.locating')}</p>)}
       {reports?.length === 0 && <p class="empty">{t('reports.none')}</p>}
       <ul class="cards">
         {reports?.map((report) => (

@@ -5,6 +5,7 @@ import { t } from '../../lang/settings';
 import { config } from '../../state/config';
 import { readContact } from '../../state/notify';
 import { Fault } from '../../ui/problem';
+import { Skeleton } from '../../ui/skeleton';
 import { NoPage } from '../no-page';
 import { Address } from './address';
 import { AtOnce } from './at-once';
@@ -33,6 +34,7 @@ export function SettingsScreen() {
       <h1 tabIndex={-1}>{t('settings')}</h1>
       <p class="quiet">{t('settings.off')}</p>
       <Fault error={error} retry={load} />
+      {config.mails && contact === undefined && !error && <Skeleton />}
       {contact !== undefined && <Address contact={contact} onChange={setContact} />}
       {config.push && <Devices devices={devices} onChange={setDevices} />}
       {/* With the first device the server has chosen something. */}

@@ -4,6 +4,7 @@ import { must, notificationService, type DigestSettings } from '../../api/client
 import { t } from '../../lang/settings';
 import { toast } from '../../state/toasts';
 import { Fault } from '../../ui/problem';
+import { Skeleton } from '../../ui/skeleton';
 import { weekdayName } from '../../ui/time';
 
 const FREQUENCIES: DigestSettings['frequency'][] = ['off', 'daily', 'weekly'];
@@ -20,7 +21,7 @@ export function Summary({ zone }: { zone: string }) {
       setError(undefined);
     }, setError);
   useEffect(() => void load(), [zone]);
-  if (!wanted) return <Fault error={error} retry={load} />;
+  if (!wanted) return error ? <Fault error={error} retry={load} /> : <Skeleton />;
 
   const { frequency, weekday = 'monday', at = MORNING } = wanted;
   const submit = async (event: Event) => {

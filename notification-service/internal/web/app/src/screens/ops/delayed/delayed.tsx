@@ -6,6 +6,7 @@ import { Fault } from '../../../ui/problem';
 import { usePoll } from '../../../ui/poll';
 import { exactTime } from '../../../ui/time';
 import { Reason } from '../reason';
+import { Waiting } from '../waiting';
 
 const PAGE = 50;
 
@@ -16,7 +17,7 @@ export function Delayed() {
   return (
     <section class="stack" aria-labelledby="delayed">
       <h2 id="delayed">{t('delayed')}</h2>
-      <Fault error={found.error} retry={found.refresh} />
+      {found.value ? <Fault error={found.error} retry={found.refresh} /> : <Waiting error={found.error} retry={found.refresh} />}
       {found.value?.messages.length === 0 && <p class="empty">{t('delayed.none')}</p>}
       <ul class="rows">
         {found.value?.messages.map((message) => (

@@ -3,13 +3,14 @@ import { t, tn } from '../../../lang/console';
 import { Fault } from '../../../ui/problem';
 import { usePoll } from '../../../ui/poll';
 import { Time } from '../../../ui/time';
+import { Waiting } from '../waiting';
 
 /** Where mails are stuck, and what came back. */
 export function Email() {
   const status = usePoll(() => must(notificationService.GET('/admin/email')));
   return (
     <div class="stack">
-      <Fault error={status.error} retry={status.refresh} />
+      {status.value ? <Fault error={status.error} retry={status.refresh} /> : <Waiting error={status.error} retry={status.refresh} />}
       {status.value && (
         <>
           <section class="stack" aria-labelledby="mail-hosts">

@@ -6,6 +6,7 @@ import { Fault } from '../../../ui/problem';
 import { usePoll } from '../../../ui/poll';
 import { Time, exactTime } from '../../../ui/time';
 import { Reason } from '../reason';
+import { Waiting } from '../waiting';
 
 /** A job, and the service that has it. */
 interface Job {
@@ -41,7 +42,7 @@ export function Schedules() {
   return (
     <section class="stack" aria-labelledby="schedules">
       <h2 id="schedules">{t('schedules')}</h2>
-      <Fault error={jobs.error} retry={jobs.refresh} />
+      {jobs.value ? <Fault error={jobs.error} retry={jobs.refresh} /> : <Waiting error={jobs.error} retry={jobs.refresh} />}
       <ul class="rows">
         {jobs.value?.map((job) => (
           <Row key={`${job.service} ${job.schedule.name}`} job={job} onDone={jobs.refresh} />

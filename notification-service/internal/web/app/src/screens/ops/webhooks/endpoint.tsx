@@ -12,6 +12,7 @@ import { Figure } from '../figure';
 import { DeleteForm, EnableForm } from './decide';
 import { EndpointForm } from './form';
 import { Log } from './log';
+import { Waiting } from '../waiting';
 import { RecoverForm } from './recover-form';
 import { RotateForm } from './rotate-form';
 import { hostOf, milliseconds, State } from './state';
@@ -27,7 +28,9 @@ export function EndpointDetail({ id }: { id: string }) {
       <a class="back" href={href('ops/webhooks')}>
         <Icon name="back" /> {t('webhooks')}
       </a>
-      {gone ? <p class="empty">{t('webhooks.deleted')}</p> : <Fault error={webhook.error} retry={webhook.refresh} />}
+      {gone && <p class="empty">{t('webhooks.deleted')}</p>}
+      {!gone && found && <Fault error={webhook.error} retry={webhook.refresh} />}
+      {!gone && !found && <Waiting error={webhook.error} retry={webhook.refresh} />}
       {found && (
         <>
           <h2 class="wrap">{found.description || hostOf(found.url)}</h2>

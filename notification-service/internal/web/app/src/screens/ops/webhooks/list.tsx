@@ -8,6 +8,7 @@ import { href } from '../../../ui/router';
 import { Time } from '../../../ui/time';
 import { EndpointForm } from './form';
 import { hostOf, milliseconds, State, successRate } from './state';
+import { Waiting } from '../waiting';
 
 const PAGE = 100;
 
@@ -24,7 +25,7 @@ export function EndpointList() {
           {t('webhooks.add')}
         </button>
       </div>
-      <Fault error={found.error} retry={found.refresh} />
+      {found.value ? <Fault error={found.error} retry={found.refresh} /> : <Waiting error={found.error} retry={found.refresh} />}
       {found.value?.webhooks.length === 0 && <p class="empty">{t('webhooks.none')}</p>}
       <ul class="rows">
         {found.value?.webhooks.map((webhook) => (

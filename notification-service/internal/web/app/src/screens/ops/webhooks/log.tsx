@@ -8,6 +8,7 @@ import { href, route, setQuery } from '../../../ui/router';
 import { Time } from '../../../ui/time';
 import { DELIVERY_STATES, EVENT_TYPES, type EventType } from './names';
 import { DeliveryState } from './state';
+import { Waiting } from '../waiting';
 
 const PAGE = 50;
 
@@ -47,8 +48,17 @@ export function Log({ id }: { id: string }) {
           </label>
         </div>
       </div>
-      <Fault error={found.error} retry={found.refresh} />
-      {found.value?.deliveries.length === 0 && <p class="empty">{t('delivery.none')}</p>}
+      {found.value ? <Fault error={found.error} retry={found.refresh} /> : <Waiting error={found.error} retry={found.refresh} />}
+      {found.value?.deliveries.length === 0 && (
+        <p class="empty">
+          {t('delivery.none')}{' '}
+          {(state || type) && (
+            <button type="button" class="link" onClick={() => setQuery({ state: '', type: '' })}>
+              {t('filters.clear')}
+            </button>
+          )}
+        </p>
+      )}
       <ul class="rows">
         {found.value?.deliveries.map((delivery) => (
           <Row key={delivery.id} endpoint={id} delivery={delivery} />

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// What goes wrong in a page is reported, also after the page is left; what a person does
+// Errors of a page are reported, also after the page is left; what a person does
 // reaches it as it would from a person.
 func TestTab(t *testing.T) {
 	if testing.Short() {

@@ -1,7 +1,6 @@
 package documents
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -31,7 +30,7 @@ var (
 	use = regexp.MustCompile(`(?m)^\s*(?:- )?uses: (.*)$`)
 	// Tags move; a commit does not. The comment is for readers, and for the robot that raises both.
 	pinned = regexp.MustCompile(`^(\./\.github/workflows/\w+\.yml|[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+)$`)
-	// What a step may run: one command, without logic.
+	// A step runs one program, and has no logic of its own.
 	command = regexp.MustCompile(`^(make \S.*|scripts/[\w.-]+ .*|gh release create .*)$`)
 )
 
@@ -93,9 +92,7 @@ func (j job) check(t *testing.T, name, makefile string) {
 				t.Errorf("%s: there is no target %s", name, words[1])
 			}
 		case strings.HasPrefix(words[0], "scripts/"):
-			if _, err := os.Stat(filepath.Join(root, words[0])); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			exists(t, words[0])
 		}
 	}
 }

@@ -68,6 +68,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	for _, result := range []string{resultOpen, resultBusy} {
 		m.connects.WithLabelValues(result)
 	}
+	for _, result := range []string{"exact", "reset", "none"} {
+		m.resumes.WithLabelValues(result)
+	}
 	return m
 }
 

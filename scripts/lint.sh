@@ -93,7 +93,7 @@ alerts() {
     return
   fi
   promtool check rules deploy/prometheus/alerts.yml &&
-    promtool test rules deploy/prometheus/alerts_test.yml
+    promtool test rules deploy/prometheus/*_test.yml
 }
 
 # vulnerabilities asks the Go vulnerability database, where it can be reached.

@@ -67,7 +67,7 @@ func expressions(t *testing.T) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
 	for _, r := range rules(t) {
-		all[fmt.Sprint("alerts.yml, ", r.Alert, r.Record, r.Labels)] = r.Expr
+		all[fmt.Sprintf("alerts.yml, %s%s %v", r.Alert, r.Record, r.Labels)] = r.Expr
 	}
 	folder := filepath.Join(root(), "deploy", "grafana", "dashboards")
 	for _, entry := range must(os.ReadDir(folder)) {

@@ -1,3 +1,5 @@
+import '../../styles/queue.css';
+
 import { useEffect, useState } from 'preact/hooks';
 
 import { number, t, tn } from '../../lang/queue';

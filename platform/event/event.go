@@ -28,6 +28,7 @@ const (
 	ReportOverdueKey Key = "report.overdue"
 	ModeratedKey     Key = "report.moderated"
 	CorrectedKey     Key = "report.corrected"
+	DisputedKey      Key = "report.disputed"
 	CommentedKey     Key = "report.commented"
 	PhotoReadyKey    Key = "report.photo.ready"
 	PhotoRefusedKey  Key = "report.photo.refused"
@@ -48,6 +49,7 @@ var types = []struct {
 	{VoteReceivedKey, "queue.vote_received", false, func() Message { return new(VoteReceived) }},
 	{ModeratedKey, "queue.moderation", false, func() Message { return new(ReportModerated) }},
 	{CorrectedKey, "queue.corrections", false, func() Message { return new(ReportCorrected) }},
+	{DisputedKey, "queue.disputes", false, func() Message { return new(ReportDisputed) }},
 	{CommentedKey, "queue.comments", false, func() Message { return new(ReportCommented) }},
 	{ReportOverdueKey, "queue.overdue", false, func() Message { return new(ReportOverdue) }},
 	{PhotoReadyKey, "queue.photo_results", false, func() Message { return new(PhotoReady) }},
@@ -133,8 +135,8 @@ const (
 )
 
 // A Message is one of *StatusUpdate, *ReportCreated, *VoteReceived,
-// *ReportModerated, *ReportCorrected, *ReportCommented, *ReportOverdue, *PhotoReady,
-// *PhotoRefused and *PhotoUploaded.
+// *ReportModerated, *ReportCorrected, *ReportDisputed, *ReportCommented,
+// *ReportOverdue, *PhotoReady, *PhotoRefused and *PhotoUploaded.
 type Message interface {
 	// Key returns the routing key that the message travels under.
 	Key() Key
@@ -174,6 +176,9 @@ type StatusUpdate struct {
 	// writer does not know.
 	PreviousMessageID     uuid.UUID `json:"previous_message_id,omitzero"`
 	PreviousStatusVersion int64     `json:"previous_status_version,omitempty"`
+	// VerdictUntil is until when the reporter of a report that is resolved now may say
+	// whether it is fixed, in Unix seconds; 0 if nobody asks.
+	VerdictUntil int64 `json:"verdict_until,omitempty"`
 }
 
 // ReportCreated says that a resident filed a report.
@@ -225,6 +230,16 @@ type ReportCorrected struct {
 	PreviousCategoryID int32    `json:"previous_category_id,omitempty"`
 	PreviousLatitude   *float64 `json:"previous_latitude,omitempty"`
 	PreviousLongitude  *float64 `json:"previous_longitude,omitempty"`
+}
+
+// ReportDisputed says that a reporter finds a resolved report not to be fixed, or no
+// longer does. It is for officials, and has neither who said it nor what else they said.
+// report-service never names the reporter in it.
+type ReportDisputed struct {
+	Subject
+	CategoryID   int32  `json:"category_id"`
+	CategoryName string `json:"category_name"`
+	Retracted    bool   `json:"retracted,omitempty"` // the reporter says by now that it is fixed
 }
 
 // ReportCommented says that the comments on a report have changed: a resident has
@@ -286,6 +301,9 @@ func (*ReportModerated) Key() Key { return ModeratedKey }
 
 // Key returns CorrectedKey.
 func (*ReportCorrected) Key() Key { return CorrectedKey }
+
+// Key returns DisputedKey.
+func (*ReportDisputed) Key() Key { return DisputedKey }
 
 // Key returns CommentedKey.
 func (*ReportCommented) Key() Key { return CommentedKey }
@@ -396,6 +414,8 @@ func (m *StatusUpdate) Validate() error {
 		return &FieldError{"category_id", "a positive number"}
 	case m.PreviousStatusVersion < 0:
 		return &FieldError{"previous_status_version", "a positive number"}
+	case m.VerdictUntil < 0:
+		return &FieldError{"verdict_until", "a positive number"}
 	}
 	return oneOf("new_status", m.NewStatus, Pending, InProgress, Resolved, Rejected)
 }
@@ -466,6 +486,20 @@ func (m *ReportCorrected) Validate() error {
 		return &FieldError{"previous_latitude", "degrees from -90 to 90"}
 	case m.PreviousLongitude != nil && (*m.PreviousLongitude < -180 || *m.PreviousLongitude > 180):
 		return &FieldError{"previous_longitude", "degrees from -180 to 180"}
+	}
+	return nil
+}
+
+// Validate returns a *FieldError for the first field that breaks the contract.
+func (m *ReportDisputed) Validate() error {
+	if err := m.Subject.validate(); err != nil {
+		return err
+	}
+	switch {
+	case m.CategoryID <= 0:
+		return &FieldError{"category_id", "a positive number"}
+	case m.CategoryName == "":
+		return &FieldError{"category_name", "a text that is not empty"}
 	}
 	return nil
 }

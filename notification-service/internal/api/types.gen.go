@@ -81,6 +81,7 @@ const (
 	FeedEventTypeReportCommented     FeedEventType = "report.commented"
 	FeedEventTypeReportCorrected     FeedEventType = "report.corrected"
 	FeedEventTypeReportCreated       FeedEventType = "report.created"
+	FeedEventTypeReportDisputed      FeedEventType = "report.disputed"
 	FeedEventTypeReportModerated     FeedEventType = "report.moderated"
 	FeedEventTypeReportOverdue       FeedEventType = "report.overdue"
 	FeedEventTypeReportPhotoReady    FeedEventType = "report.photo.ready"
@@ -121,6 +122,7 @@ const (
 	NotificationTypeReportCommented     NotificationType = "report.commented"
 	NotificationTypeReportCorrected     NotificationType = "report.corrected"
 	NotificationTypeReportCreated       NotificationType = "report.created"
+	NotificationTypeReportDisputed      NotificationType = "report.disputed"
 	NotificationTypeReportModerated     NotificationType = "report.moderated"
 	NotificationTypeReportOverdue       NotificationType = "report.overdue"
 	NotificationTypeReportPhotoReady    NotificationType = "report.photo.ready"
@@ -202,6 +204,7 @@ const (
 	WebhookEventTypeReportCommented     WebhookEventType = "report.commented"
 	WebhookEventTypeReportCorrected     WebhookEventType = "report.corrected"
 	WebhookEventTypeReportCreated       WebhookEventType = "report.created"
+	WebhookEventTypeReportDisputed      WebhookEventType = "report.disputed"
 	WebhookEventTypeReportModerated     WebhookEventType = "report.moderated"
 	WebhookEventTypeReportOverdue       WebhookEventType = "report.overdue"
 	WebhookEventTypeReportPhotoReady    WebhookEventType = "report.photo.ready"
@@ -234,6 +237,11 @@ const (
 // Defines values for WebhookReportCreatedType.
 const (
 	WebhookReportCreatedTypeReportCreated WebhookReportCreatedType = "report.created"
+)
+
+// Defines values for WebhookReportDisputedType.
+const (
+	WebhookReportDisputedTypeReportDisputed WebhookReportDisputedType = "report.disputed"
 )
 
 // Defines values for WebhookReportModeratedType.
@@ -702,15 +710,18 @@ type FeedEvent struct {
 	PlaceMoved bool `json:"place_moved,omitempty,omitzero"`
 
 	// PreviousCategoryID Of a correction of the category.
-	PreviousCategoryID int32             `json:"previous_category_id,omitempty,omitzero"`
-	Reply              bool              `json:"reply,omitempty,omitzero"`
-	ReportID           uuid.UUID         `json:"report_id"`
-	ReportTitle        string            `json:"report_title"`
-	ReportVersion      int64             `json:"report_version"`
-	Score              *int64            `json:"score,omitempty"`
-	Status             ReportStatus      `json:"status,omitempty,omitzero"`
-	Type               FeedEventType     `json:"type"`
-	VoteType           FeedEventVoteType `json:"vote_type,omitempty,omitzero"`
+	PreviousCategoryID int32     `json:"previous_category_id,omitempty,omitzero"`
+	Reply              bool      `json:"reply,omitempty,omitzero"`
+	ReportID           uuid.UUID `json:"report_id"`
+	ReportTitle        string    `json:"report_title"`
+	ReportVersion      int64     `json:"report_version"`
+
+	// Retracted Of `report.disputed`: the reporter says by now that it is fixed.
+	Retracted bool              `json:"retracted,omitempty,omitzero"`
+	Score     *int64            `json:"score,omitempty"`
+	Status    ReportStatus      `json:"status,omitempty,omitzero"`
+	Type      FeedEventType     `json:"type"`
+	VoteType  FeedEventVoteType `json:"vote_type,omitempty,omitzero"`
 }
 
 // FeedEventType defines model for FeedEvent.Type.
@@ -908,11 +919,18 @@ type Notification struct {
 	// ReportVersion Drop what is older than the version already shown.
 	ReportVersion int64 `json:"report_version"`
 
+	// Retracted Of `report.disputed`: the reporter says by now that it is fixed.
+	Retracted bool `json:"retracted,omitempty,omitzero"`
+
 	// Score Upvotes less downvotes, after this vote.
-	Score    *int64               `json:"score,omitempty"`
-	Status   ReportStatus         `json:"status,omitempty,omitzero"`
-	Type     NotificationType     `json:"type"`
-	VoteType NotificationVoteType `json:"vote_type,omitempty,omitzero"`
+	Score  *int64           `json:"score,omitempty"`
+	Status ReportStatus     `json:"status,omitempty,omitzero"`
+	Type   NotificationType `json:"type"`
+
+	// VerdictUntil Of a resolution, for the reporter alone: until when they may say
+	// whether it is fixed, at the report.
+	VerdictUntil time.Time            `json:"verdict_until,omitempty,omitzero"`
+	VoteType     NotificationVoteType `json:"vote_type,omitempty,omitzero"`
 
 	// WordsVersion The version of the report whose words this has, where officials have
 	// taken the words that it came with; absent otherwise.
@@ -1501,6 +1519,35 @@ type WebhookReportCreated struct {
 // WebhookReportCreatedType defines model for WebhookReportCreated.Type.
 type WebhookReportCreatedType string
 
+// WebhookReportDisputed A reporter says that a resolved report is not fixed, and an official is to
+// reopen it or to keep it resolved. Nothing in it says who, or what else they
+// said. It comes again with `retracted` if the reporter says by then that it
+// is fixed.
+type WebhookReportDisputed struct {
+	Data struct {
+		CategoryID   int32  `json:"category_id,omitempty,omitzero"`
+		CategoryName string `json:"category_name"`
+
+		// Position A place on earth, in degrees. It is missing where the report has none.
+		Position    WebhookPosition `json:"position,omitempty,omitzero"`
+		ReportID    uuid.UUID       `json:"report_id"`
+		ReportTitle string          `json:"report_title"`
+
+		// ReportVersion Drop what is older than what you have.
+		ReportVersion int64 `json:"report_version"`
+
+		// Retracted Whether it is no longer disputed.
+		Retracted bool `json:"retracted,omitempty,omitzero"`
+	} `json:"data"`
+
+	// Timestamp When it happened.
+	Timestamp time.Time                 `json:"timestamp"`
+	Type      WebhookReportDisputedType `json:"type"`
+}
+
+// WebhookReportDisputedType defines model for WebhookReportDisputed.Type.
+type WebhookReportDisputedType string
+
 // WebhookReportModerated An official has hidden a report, shown it again or redacted words of
 // it. Words that came with a lower version are to be forgotten.
 type WebhookReportModerated struct {
@@ -1798,6 +1845,19 @@ type OnReportCreatedParams struct {
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
 }
 
+// OnReportDisputedParams defines parameters for OnReportDisputed.
+type OnReportDisputedParams struct {
+	// WebhookID The id of the event. All attempts and repetitions of it have the same.
+	WebhookID WebhookID `json:"webhook-id"`
+
+	// WebhookTimestamp When this attempt was made, in Unix seconds. Refuse what is more than five minutes away.
+	WebhookTimestamp WebhookTimestamp `json:"webhook-timestamp"`
+
+	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
+	// Webhooks asks, joined by spaces; during a rotation there are two.
+	WebhookSignature WebhookSignature `json:"webhook-signature"`
+}
+
 // OnReportModeratedParams defines parameters for OnReportModerated.
 type OnReportModeratedParams struct {
 	// WebhookID The id of the event. All attempts and repetitions of it have the same.
@@ -1884,6 +1944,9 @@ type OnReportCorrectedJSONRequestBody = WebhookReportCorrected
 
 // OnReportCreatedJSONRequestBody defines body for OnReportCreated for application/json ContentType.
 type OnReportCreatedJSONRequestBody = WebhookReportCreated
+
+// OnReportDisputedJSONRequestBody defines body for OnReportDisputed for application/json ContentType.
+type OnReportDisputedJSONRequestBody = WebhookReportDisputed
 
 // OnReportModeratedJSONRequestBody defines body for OnReportModerated for application/json ContentType.
 type OnReportModeratedJSONRequestBody = WebhookReportModerated

@@ -26,6 +26,7 @@ const (
 	ActActionDuplicate    ActAction = "duplicate"
 	ActActionHide         ActAction = "hide"
 	ActActionHideComment  ActAction = "hide_comment"
+	ActActionKeep         ActAction = "keep"
 	ActActionMove         ActAction = "move"
 	ActActionNoDuplicate  ActAction = "no_duplicate"
 	ActActionNoWait       ActAction = "no_wait"
@@ -67,6 +68,13 @@ const (
 	HiddenNamePrivacyLevelAnonymous HiddenNamePrivacyLevel = "anonymous"
 )
 
+// Defines values for HistoryEntryKind.
+const (
+	HistoryEntryKindConfirmed HistoryEntryKind = "confirmed"
+	HistoryEntryKindDisputed  HistoryEntryKind = "disputed"
+	HistoryEntryKindKept      HistoryEntryKind = "kept"
+)
+
 // Defines values for OutboxActAction.
 const (
 	Discard OutboxActAction = "discard"
@@ -87,6 +95,11 @@ const (
 	OutboxStatusFailed    OutboxStatus = "failed"
 	OutboxStatusPending   OutboxStatus = "pending"
 	OutboxStatusPublished OutboxStatus = "published"
+)
+
+// Defines values for PhotoPurpose.
+const (
+	After PhotoPurpose = "after"
 )
 
 // Defines values for PhotoReason.
@@ -118,6 +131,7 @@ const (
 	ReportCommented     RoutingKey = "report.commented"
 	ReportCorrected     RoutingKey = "report.corrected"
 	ReportCreated       RoutingKey = "report.created"
+	ReportDisputed      RoutingKey = "report.disputed"
 	ReportModerated     RoutingKey = "report.moderated"
 	ReportOverdue       RoutingKey = "report.overdue"
 	ReportPhotoReady    RoutingKey = "report.photo.ready"
@@ -195,7 +209,7 @@ type AbuseReason string
 
 // Act Something that an official did to a report.
 type Act struct {
-	// Action It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
+	// Action It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again; or it was kept resolved although it was disputed.
 	Action ActAction `json:"action"`
 
 	// Assignee To whom it was assigned; absent for nobody.
@@ -219,13 +233,28 @@ type Act struct {
 	Text string `json:"text,omitempty,omitzero"`
 }
 
-// ActAction It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
+// ActAction It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again; or it was kept resolved although it was disputed.
 type ActAction string
 
 // AddressReplaced The address before, and after; empty for none.
 type AddressReplaced struct {
 	From string `json:"from"`
 	To   string `json:"to"`
+}
+
+// AskedVerdict That the reporter is asked whether the report is fixed, and what they have said.
+type AskedVerdict struct {
+	// Asked Always true.
+	Asked bool `json:"asked"`
+
+	// Fixed Absent until they have said it.
+	Fixed *bool `json:"fixed,omitempty"`
+
+	// Text What they have said to officials alone; absent if nothing.
+	Text string `json:"text,omitempty,omitzero"`
+
+	// Until The end of the time for it.
+	Until time.Time `json:"until"`
 }
 
 // AssigneeCount The reports of an official.
@@ -478,8 +507,11 @@ type DepartmentCount struct {
 
 // DepartmentNumbers The numbers of a department.
 type DepartmentNumbers struct {
+	Confirmed int64 `json:"confirmed"`
+
 	// DepartmentID Absent for reports of none.
 	DepartmentID int32 `json:"department_id,omitempty,omitzero"`
+	Disputed     int64 `json:"disputed"`
 	Filed        int64 `json:"filed"`
 
 	// MedianSeconds From filing to resolution, of what was resolved; absent if nothing was.
@@ -489,6 +521,7 @@ type DepartmentNumbers struct {
 	OpenAtEnd int64 `json:"open_at_end"`
 	Rejected  int64 `json:"rejected"`
 	Resolved  int64 `json:"resolved"`
+	Silent    int64 `json:"silent"`
 }
 
 // Departments All departments.
@@ -519,6 +552,15 @@ type DevTokenRequestRole string
 // DuplicateOf Which report is the original.
 type DuplicateOf struct {
 	Original uuid.UUID `json:"original"`
+}
+
+// DuplicateVerdict What the reporter of a duplicate said.
+type DuplicateVerdict struct {
+	// ReportID The duplicate.
+	ReportID uuid.UUID `json:"report_id"`
+
+	// Verdict The reporter's word on whether a resolved report is fixed.
+	Verdict Verdict `json:"verdict"`
 }
 
 // Erasure The erasure of a person, who is not named.
@@ -624,7 +666,7 @@ type HistoryCorrection struct {
 	Position *PositionReplaced `json:"position,omitempty"`
 }
 
-// HistoryEntry One status change, an official's reply, or a correction of the category or the place. A reply and a correction have `from_status` the same as `to_status`; a correction has `correction`, and a reply has its text as the `note`.
+// HistoryEntry One status change, an official's reply, a correction of the category or the place, or one about the reporter's verdict. All but status changes have `from_status` the same as `to_status`; a correction has `correction`, one about the verdict has `kind`, and a reply has its text as the `note`.
 type HistoryEntry struct {
 	ChangedAt time.Time `json:"changed_at"`
 
@@ -633,6 +675,9 @@ type HistoryEntry struct {
 
 	// FromStatus Absent in the first entry.
 	FromStatus Status `json:"from_status,omitempty,omitzero"`
+
+	// Kind Only in an entry about the verdict: the reporter says that it is not fixed (`disputed`), or that it is (`confirmed`); or an official kept it resolved (`kept`), with the `note`.
+	Kind HistoryEntryKind `json:"kind,omitempty,omitzero"`
 
 	// Note The official's explanation, or empty.
 	Note string `json:"note"`
@@ -644,6 +689,9 @@ type HistoryEntry struct {
 	Version int64 `json:"version"`
 }
 
+// HistoryEntryKind Only in an entry about the verdict: the reporter says that it is not fixed (`disputed`), or that it is (`confirmed`); or an official kept it resolved (`kept`), with the `note`.
+type HistoryEntryKind string
+
 // HistoryRun A part of a series that is known without a gap.
 type HistoryRun struct {
 	// From The step of its first value; the first step is 0.
@@ -654,6 +702,14 @@ type HistoryRun struct {
 // InternalNote A note between officials.
 type InternalNote struct {
 	Text string `json:"text"`
+}
+
+// KeptResolved Why a report stays resolved although it is disputed.
+type KeptResolved struct {
+	// Note Shown to everyone.
+	//
+	// Examples: The lamp was lit at our second visit. A new fault is a new report.
+	Note string `json:"note"`
 }
 
 // MapCluster Reports near each other, at the middle of their positions.
@@ -761,16 +817,35 @@ type NewReport struct {
 	Title string `json:"title"`
 }
 
+// NewVerdict Whether a resolved report is fixed.
+type NewVerdict struct {
+	Fixed bool `json:"fixed"`
+
+	// Text For officials alone.
+	//
+	// Examples: The lamp is dark again since Tuesday.
+	Text string `json:"text,omitempty,omitzero"`
+}
+
 // Number The counts of a period for the reports of a category.
 type Number struct {
 	Begin      time.Time `json:"begin"`
 	CategoryID int32     `json:"category_id"`
-	Filed      int64     `json:"filed"`
-	Rejected   int64     `json:"rejected"`
+
+	// Confirmed How many resolutions are fixed, as the reporters say.
+	Confirmed int64 `json:"confirmed"`
+
+	// Disputed How many are not, as they say.
+	Disputed int64 `json:"disputed"`
+	Filed    int64 `json:"filed"`
+	Rejected int64 `json:"rejected"`
 
 	// Reopened How often what was closed became open again.
 	Reopened int64 `json:"reopened"`
 	Resolved int64 `json:"resolved"`
+
+	// Silent How often the time for a verdict ended without one.
+	Silent int64 `json:"silent"`
 }
 
 // Numbers Numbers over time.
@@ -932,6 +1007,9 @@ type Photo struct {
 	// Official Whether the city uploaded it.
 	Official bool `json:"official"`
 
+	// Purpose `after` for a photo of the finished work; absent for all others.
+	Purpose PhotoPurpose `json:"purpose,omitempty,omitzero"`
+
 	// Reason Why it was refused: it is of no format that is taken, has too many pixels, is damaged or infected, an official decided so, or the fault is ours and another attempt may succeed.
 	Reason   PhotoReason `json:"reason,omitempty,omitzero"`
 	ReportID uuid.UUID   `json:"report_id"`
@@ -947,6 +1025,9 @@ type Photo struct {
 type PhotoList struct {
 	Photos []Photo `json:"photos"`
 }
+
+// PhotoPurpose `after` for a photo of the finished work; absent for all others.
+type PhotoPurpose string
 
 // PhotoReason Why it was refused: it is of no format that is taken, has too many pixels, is damaged or infected, an official decided so, or the fault is ours and another attempt may succeed.
 type PhotoReason string
@@ -1000,14 +1081,20 @@ type QueueCounts struct {
 	Assignees   []AssigneeCount   `json:"assignees"`
 	Categories  []CategoryCount   `json:"categories"`
 	Departments []DepartmentCount `json:"departments"`
-	Statuses    []StatusCount     `json:"statuses"`
-	Total       int64             `json:"total"`
+
+	// Disputed How many `disputed` shows with the other filters.
+	Disputed int64         `json:"disputed"`
+	Statuses []StatusCount `json:"statuses"`
+	Total    int64         `json:"total"`
 }
 
 // QueueWaiting What waits for officials in the whole city.
 type QueueWaiting struct {
 	// AbuseReports The reports that residents have reported as abuse since officials looked at them.
 	AbuseReports int64 `json:"abuse_reports"`
+
+	// Disputed The resolved reports that are not fixed, as their reporters say, and on which no official has acted.
+	Disputed int64 `json:"disputed"`
 
 	// HeldPhotos The photos that nobody sees until an official has decided.
 	HeldPhotos int64 `json:"held_photos"`
@@ -1123,6 +1210,9 @@ type Report struct {
 	// Transitions The statuses to which an official may move it from `status`, the usual ones first.
 	Transitions []Transition `json:"transitions"`
 	UpdatedAt   time.Time    `json:"updated_at"`
+
+	// Verdict Only for its reporter, and only while they may say whether it is fixed.
+	Verdict *AskedVerdict `json:"verdict,omitempty"`
 
 	// Version Counts the announced changes, from 1. `report_version` of events is the same number.
 	Version int64 `json:"version"`
@@ -1342,6 +1432,9 @@ type Task struct {
 	DepartmentID   int32  `json:"department_id,omitempty,omitzero"`
 	DepartmentName string `json:"department_name,omitempty,omitzero"`
 
+	// Disputed Whether its reporter, or that of a duplicate, says that it is not fixed, and no official has acted since.
+	Disputed bool `json:"disputed"`
+
 	// DueAt Until when the work is to be finished; absent if the category has no target, or while the city waits for the resident.
 	DueAt time.Time `json:"due_at,omitempty,omitzero"`
 
@@ -1422,6 +1515,18 @@ type Transition struct {
 	Status Status `json:"status"`
 }
 
+// Verdict The reporter's word on whether a resolved report is fixed.
+type Verdict struct {
+	Fixed   bool      `json:"fixed"`
+	GivenAt time.Time `json:"given_at"`
+
+	// Text For officials alone; empty for none.
+	Text string `json:"text"`
+
+	// Until Until then the reporter could say it, or change it.
+	Until time.Time `json:"until"`
+}
+
 // View A choice of filters that an official has named.
 type View struct {
 	// Filters The query of the page's address of the queue. Only the page reads it.
@@ -1471,11 +1576,17 @@ type Work struct {
 	// Acts Oldest first.
 	Acts []Act `json:"acts"`
 
+	// Disputes What reporters of duplicates said who hold that it is not fixed, as long as it is disputed; absent for nothing.
+	Disputes []DuplicateVerdict `json:"disputes,omitempty,omitzero"`
+
 	// Duplicates The reports that are duplicates of it; absent for none.
 	Duplicates []uuid.UUID `json:"duplicates,omitempty,omitzero"`
 
 	// Report A report as officials work on it.
 	Report Task `json:"report"`
+
+	// Verdict What its reporter said last about a resolution; absent for nothing.
+	Verdict *Verdict `json:"verdict,omitempty"`
 }
 
 // Assignee Examples: me
@@ -1498,6 +1609,9 @@ type Cursor = string
 
 // DepartmentFilter defines model for DepartmentFilter.
 type DepartmentFilter = []int32
+
+// Disputed defines model for Disputed.
+type Disputed = bool
 
 // FiledFrom Examples: 2026-11-01T00:00:00Z
 type FiledFrom = time.Time

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -30,6 +31,10 @@ const (
 	CorrectedKey     Key = "report.corrected"
 	DisputedKey      Key = "report.disputed"
 	CommentedKey     Key = "report.commented"
+	AskedKey         Key = "report.question.asked"
+	RemindedKey      Key = "report.question.reminded"
+	AnsweredKey      Key = "report.answered"
+	ExpiredKey       Key = "report.question.expired"
 	PhotoReadyKey    Key = "report.photo.ready"
 	PhotoRefusedKey  Key = "report.photo.refused"
 	PhotoUploadedKey Key = "report.photo.uploaded"
@@ -51,6 +56,10 @@ var types = []struct {
 	{CorrectedKey, "queue.corrections", false, func() Message { return new(ReportCorrected) }},
 	{DisputedKey, "queue.disputes", false, func() Message { return new(ReportDisputed) }},
 	{CommentedKey, "queue.comments", false, func() Message { return new(ReportCommented) }},
+	{AskedKey, "queue.questions", false, func() Message { return new(QuestionAsked) }},
+	{RemindedKey, "queue.questions", false, func() Message { return new(QuestionReminded) }},
+	{AnsweredKey, "queue.questions", false, func() Message { return new(ReportAnswered) }},
+	{ExpiredKey, "queue.questions", false, func() Message { return new(QuestionExpired) }},
 	{ReportOverdueKey, "queue.overdue", false, func() Message { return new(ReportOverdue) }},
 	{PhotoReadyKey, "queue.photo_results", false, func() Message { return new(PhotoReady) }},
 	{PhotoRefusedKey, "queue.photo_results", false, func() Message { return new(PhotoRefused) }},
@@ -136,6 +145,7 @@ const (
 
 // A Message is one of *StatusUpdate, *ReportCreated, *VoteReceived,
 // *ReportModerated, *ReportCorrected, *ReportDisputed, *ReportCommented,
+// *QuestionAsked, *QuestionReminded, *ReportAnswered, *QuestionExpired,
 // *ReportOverdue, *PhotoReady, *PhotoRefused and *PhotoUploaded.
 type Message interface {
 	// Key returns the routing key that the message travels under.
@@ -252,6 +262,38 @@ type ReportCommented struct {
 	CategoryID int32 `json:"category_id"`
 }
 
+// QuestionAsked says that an official has asked the reporter something. It does not
+// have the text, which the reporter and officials read at the report. The version is
+// that of the report, which does not change by it, nor by the messages below.
+type QuestionAsked struct {
+	Subject
+	QuestionID uuid.UUID `json:"question_id"`
+	EndsOn     string    `json:"ends_on"` // the last day for an answer, such as 2026-12-11
+}
+
+// QuestionReminded says that half of the time for an answer is over, and that there
+// is none.
+type QuestionReminded struct {
+	Subject
+	QuestionID uuid.UUID `json:"question_id"`
+	EndsOn     string    `json:"ends_on"`
+}
+
+// ReportAnswered says that the reporter has answered a question. It is for officials,
+// has neither the text nor a name, and report-service never names the reporter in it.
+// Its sealed recipient is the official who asked.
+type ReportAnswered struct {
+	Subject
+	QuestionID uuid.UUID `json:"question_id"`
+}
+
+// QuestionExpired says that the time for an answer is over, and that there is none.
+// It is for the same readers as ReportAnswered.
+type QuestionExpired struct {
+	Subject
+	QuestionID uuid.UUID `json:"question_id"`
+}
+
 // ReportOverdue says that the city has not finished its work on a report in the
 // time that it set itself. It is for officials, and report-service never names the
 // reporter in it. The version is that of the report, which does not change by it.
@@ -307,6 +349,18 @@ func (*ReportDisputed) Key() Key { return DisputedKey }
 
 // Key returns CommentedKey.
 func (*ReportCommented) Key() Key { return CommentedKey }
+
+// Key returns AskedKey.
+func (*QuestionAsked) Key() Key { return AskedKey }
+
+// Key returns RemindedKey.
+func (*QuestionReminded) Key() Key { return RemindedKey }
+
+// Key returns AnsweredKey.
+func (*ReportAnswered) Key() Key { return AnsweredKey }
+
+// Key returns ExpiredKey.
+func (*QuestionExpired) Key() Key { return ExpiredKey }
 
 // Key returns ReportOverdueKey.
 func (*ReportOverdue) Key() Key { return ReportOverdueKey }
@@ -385,11 +439,16 @@ func unmarshal(body []byte, m Message) error {
 	var photo struct {
 		ID uuid.UUID `json:"photo_id"`
 	}
+	var question struct {
+		ID uuid.UUID `json:"question_id"`
+	}
 	switch {
 	case json.Unmarshal(body, &about) != nil:
 		return &FieldError{"report_id", "a UUID"}
 	case json.Unmarshal(body, &photo) != nil:
 		return &FieldError{"photo_id", "a UUID"}
+	case json.Unmarshal(body, &question) != nil:
+		return &FieldError{"question_id", "a UUID"}
 	}
 	return &FieldError{"previous_message_id", "a UUID"}
 }
@@ -511,6 +570,35 @@ func (m *ReportCommented) Validate() error {
 	}
 	if m.CategoryID <= 0 {
 		return &FieldError{"category_id", "a positive number"}
+	}
+	return nil
+}
+
+// Validate returns a *FieldError for the first field that breaks the contract.
+func (m *QuestionAsked) Validate() error { return m.validQuestion(m.QuestionID, &m.EndsOn) }
+
+// Validate returns a *FieldError for the first field that breaks the contract.
+func (m *QuestionReminded) Validate() error { return m.validQuestion(m.QuestionID, &m.EndsOn) }
+
+// Validate returns a *FieldError for the first field that breaks the contract.
+func (m *ReportAnswered) Validate() error { return m.validQuestion(m.QuestionID, nil) }
+
+// Validate returns a *FieldError for the first field that breaks the contract.
+func (m *QuestionExpired) Validate() error { return m.validQuestion(m.QuestionID, nil) }
+
+// validQuestion checks what the messages about questions have in common, and the
+// last day for an answer unless it is nil.
+func (s *Subject) validQuestion(id uuid.UUID, endsOn *string) error {
+	if err := s.validate(); err != nil {
+		return err
+	}
+	if id == uuid.Nil {
+		return &FieldError{"question_id", "a UUID"}
+	}
+	if endsOn != nil {
+		if _, err := time.Parse(time.DateOnly, *endsOn); err != nil {
+			return &FieldError{"ends_on", "a date such as 2026-12-11"}
+		}
 	}
 	return nil
 }

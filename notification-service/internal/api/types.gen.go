@@ -98,6 +98,7 @@ const (
 // Defines values for MailKind.
 const (
 	MailKindReportCorrected     MailKind = "report.corrected"
+	MailKindReportQuestionAsked MailKind = "report.question.asked"
 	MailKindReportStatusUpdated MailKind = "report.status.updated"
 	MailKindReportVoteReceived  MailKind = "report.vote.received"
 )
@@ -119,16 +120,20 @@ const (
 
 // Defines values for NotificationType.
 const (
-	NotificationTypeReportCommented     NotificationType = "report.commented"
-	NotificationTypeReportCorrected     NotificationType = "report.corrected"
-	NotificationTypeReportCreated       NotificationType = "report.created"
-	NotificationTypeReportDisputed      NotificationType = "report.disputed"
-	NotificationTypeReportModerated     NotificationType = "report.moderated"
-	NotificationTypeReportOverdue       NotificationType = "report.overdue"
-	NotificationTypeReportPhotoReady    NotificationType = "report.photo.ready"
-	NotificationTypeReportPhotoRefused  NotificationType = "report.photo.refused"
-	NotificationTypeReportStatusUpdated NotificationType = "report.status.updated"
-	NotificationTypeReportVoteReceived  NotificationType = "report.vote.received"
+	NotificationTypeReportAnswered         NotificationType = "report.answered"
+	NotificationTypeReportCommented        NotificationType = "report.commented"
+	NotificationTypeReportCorrected        NotificationType = "report.corrected"
+	NotificationTypeReportCreated          NotificationType = "report.created"
+	NotificationTypeReportDisputed         NotificationType = "report.disputed"
+	NotificationTypeReportModerated        NotificationType = "report.moderated"
+	NotificationTypeReportOverdue          NotificationType = "report.overdue"
+	NotificationTypeReportPhotoReady       NotificationType = "report.photo.ready"
+	NotificationTypeReportPhotoRefused     NotificationType = "report.photo.refused"
+	NotificationTypeReportQuestionAsked    NotificationType = "report.question.asked"
+	NotificationTypeReportQuestionExpired  NotificationType = "report.question.expired"
+	NotificationTypeReportQuestionReminded NotificationType = "report.question.reminded"
+	NotificationTypeReportStatusUpdated    NotificationType = "report.status.updated"
+	NotificationTypeReportVoteReceived     NotificationType = "report.vote.received"
 )
 
 // Defines values for NotificationVoteType.
@@ -319,8 +324,8 @@ type Contact struct {
 	Address string `json:"address"`
 
 	// Email The types of notifications that one is mailed at once, as in `Preferences`.
-	// The first code that is typed makes it `report.status.updated`, unless one
-	// has chosen before.
+	// The first code that is typed makes it `report.status.updated` and
+	// `report.question.asked`, unless one has chosen before.
 	Email    []MailKind   `json:"email"`
 	Language MailLanguage `json:"language"`
 
@@ -795,7 +800,7 @@ type MailConsent struct {
 	ReportID uuid.UUID `json:"report_id"`
 }
 
-// MailKind defines model for MailKind.
+// MailKind With `report.question.asked` one is reminded of the question as well.
 type MailKind string
 
 // MailLane The mails to one host, or to all others.
@@ -875,13 +880,19 @@ type Notification struct {
 	// it, shown it again, or put other words in the place of some; or its reporter
 	// has hidden the name (`name_hidden`) or withdrawn the report (`withdrawn`). The title of a hidden report is its
 	// reference number.
-	Action       Moderation `json:"action,omitempty,omitzero"`
-	CategoryID   int32      `json:"category_id,omitempty,omitzero"`
-	CategoryName string     `json:"category_name,omitempty,omitzero"`
-	CreatedAt    time.Time  `json:"created_at"`
+	Action Moderation `json:"action,omitempty,omitzero"`
+
+	// AskedBy The id of the official who asked, in the officials' stream.
+	AskedBy      string    `json:"asked_by,omitempty,omitzero"`
+	CategoryID   int32     `json:"category_id,omitempty,omitzero"`
+	CategoryName string    `json:"category_name,omitempty,omitzero"`
+	CreatedAt    time.Time `json:"created_at"`
 
 	// DueAt When a report that is overdue was to be finished.
-	DueAt      time.Time `json:"due_at,omitempty,omitzero"`
+	DueAt time.Time `json:"due_at,omitempty,omitzero"`
+
+	// EndsOn The last day for an answer, as a date of the city, such as 2026-12-11.
+	EndsOn     string    `json:"ends_on,omitempty,omitzero"`
 	HappenedAt time.Time `json:"happened_at"`
 
 	// Hidden Whether officials have hidden the report.
@@ -902,6 +913,9 @@ type Notification struct {
 
 	// PreviousCategoryID Of a correction of the category.
 	PreviousCategoryID int32 `json:"previous_category_id,omitempty,omitzero"`
+
+	// QuestionID The question to the reporter, whose text is in the dialogue of report-service alone.
+	QuestionID uuid.UUID `json:"question_id,omitempty,omitzero"`
 
 	// Read In a stream always false.
 	Read bool `json:"read"`

@@ -21,6 +21,8 @@ var problems = map[fault.Kind]service.ProblemType{
 	report.KeyReused:         {Status: http.StatusUnprocessableEntity, Name: "idempotency-key-reused", Title: "The key belongs to another request"},
 	report.StillRunning:      {Status: http.StatusConflict, Name: "request-running", Title: "The same request is running", RetryAfter: time.Second},
 	report.NotPending:        {Status: http.StatusConflict, Name: "not-pending", Title: "The report is no longer pending"},
+	report.AskedAlready:      {Status: http.StatusConflict, Name: "question-open", Title: "A question is open already"},
+	report.NotAsked:          {Status: http.StatusConflict, Name: "no-question", Title: "No question is open"},
 	report.Hidden:            {Status: http.StatusConflict, Name: "report-hidden", Title: "The report is hidden"},
 	report.NotReporter:       {Status: http.StatusForbidden, Name: "not-reporter", Title: "The report is not yours"},
 	report.TooManyPhotos:     {Status: http.StatusConflict, Name: "too-many-photos", Title: "The report has as many photos as it may have"},

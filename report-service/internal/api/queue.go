@@ -140,6 +140,8 @@ func queueFilter(r *http.Request) (filter report.Filter, findsNothing bool, err 
 	filter.Hidden = query.Get("hidden") == "true"
 	filter.Withdrawn = query.Get("withdrawn") == "true"
 	filter.NewComments = query.Get("new_comments") == "true"
+	filter.Waiting = query.Get("waiting") == "true"
+	filter.Unanswered = query.Get("not_answered") == "true"
 	return filter, query.Has("q") && len(filter.Words) == 0, nil
 }
 
@@ -165,7 +167,8 @@ func taskOf(t report.Task) Task {
 		PrivacyLevel: PrivacyLevel(t.Privacy), Status: Status(t.Status), Transitions: make([]Transition, len(t.Status.Transitions())),
 		Score: t.Score, Version: t.Version, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 		Assignee: personOf(t.Assignee), Routed: t.Routed, Notes: t.Notes,
-		DueAt: orZero(t.DueAt), OverdueLevel: int32(t.Overdue), Waiting: t.Waiting, Photos: append([]uuid.UUID{}, t.Photos...),
+		DueAt: orZero(t.DueAt), OverdueLevel: int32(t.Overdue), Waiting: t.Waiting, Question: openQuestionOf(t.Question), NotAnswered: t.Unanswered,
+		Photos:       append([]uuid.UUID{}, t.Photos...),
 		HiddenReason: t.HiddenReason, WithdrawnAt: orZero(t.WithdrawnAt), AbuseReports: t.Abuse, NewComments: t.Comments,
 	}
 	if t.Position != nil {

@@ -19,27 +19,30 @@ const (
 
 // Defines values for ActAction.
 const (
-	ActActionAddPhoto     ActAction = "add_photo"
-	ActActionAssign       ActAction = "assign"
-	ActActionCorrect      ActAction = "correct"
-	ActActionDismissAbuse ActAction = "dismiss_abuse"
-	ActActionDuplicate    ActAction = "duplicate"
-	ActActionHide         ActAction = "hide"
-	ActActionHideComment  ActAction = "hide_comment"
-	ActActionKeep         ActAction = "keep"
-	ActActionMove         ActAction = "move"
-	ActActionNoDuplicate  ActAction = "no_duplicate"
-	ActActionNoWait       ActAction = "no_wait"
-	ActActionNote         ActAction = "note"
-	ActActionOverdue      ActAction = "overdue"
-	ActActionRedact       ActAction = "redact"
-	ActActionRedactPhoto  ActAction = "redact_photo"
-	ActActionRemovePhoto  ActAction = "remove_photo"
-	ActActionReply        ActAction = "reply"
-	ActActionShowComment  ActAction = "show_comment"
-	ActActionShowPhoto    ActAction = "show_photo"
-	ActActionUnhide       ActAction = "unhide"
-	ActActionWait         ActAction = "wait"
+	ActActionAddPhoto         ActAction = "add_photo"
+	ActActionAsk              ActAction = "ask"
+	ActActionAssign           ActAction = "assign"
+	ActActionCorrect          ActAction = "correct"
+	ActActionDismissAbuse     ActAction = "dismiss_abuse"
+	ActActionDuplicate        ActAction = "duplicate"
+	ActActionExpire           ActAction = "expire"
+	ActActionHide             ActAction = "hide"
+	ActActionHideComment      ActAction = "hide_comment"
+	ActActionKeep             ActAction = "keep"
+	ActActionMove             ActAction = "move"
+	ActActionNoDuplicate      ActAction = "no_duplicate"
+	ActActionNoWait           ActAction = "no_wait"
+	ActActionNote             ActAction = "note"
+	ActActionOverdue          ActAction = "overdue"
+	ActActionRedact           ActAction = "redact"
+	ActActionRedactPhoto      ActAction = "redact_photo"
+	ActActionRemovePhoto      ActAction = "remove_photo"
+	ActActionReply            ActAction = "reply"
+	ActActionShowComment      ActAction = "show_comment"
+	ActActionShowPhoto        ActAction = "show_photo"
+	ActActionUnhide           ActAction = "unhide"
+	ActActionWait             ActAction = "wait"
+	ActActionWithdrawQuestion ActAction = "withdraw_question"
 )
 
 // Defines values for DevTokenRequestRole.
@@ -47,6 +50,12 @@ const (
 	Official DevTokenRequestRole = "official"
 	Operator DevTokenRequestRole = "operator"
 	Resident DevTokenRequestRole = "resident"
+)
+
+// Defines values for DialogueItemKind.
+const (
+	DialogueItemKindAnswer   DialogueItemKind = "answer"
+	DialogueItemKindQuestion DialogueItemKind = "question"
 )
 
 // Defines values for ErasureState.
@@ -126,19 +135,31 @@ const (
 	PrivacyLevelPublic    PrivacyLevel = "public"
 )
 
+// Defines values for QuestionState.
+const (
+	QuestionStateAnswered  QuestionState = "answered"
+	QuestionStateExpired   QuestionState = "expired"
+	QuestionStateOpen      QuestionState = "open"
+	QuestionStateWithdrawn QuestionState = "withdrawn"
+)
+
 // Defines values for RoutingKey.
 const (
-	ReportCommented     RoutingKey = "report.commented"
-	ReportCorrected     RoutingKey = "report.corrected"
-	ReportCreated       RoutingKey = "report.created"
-	ReportDisputed      RoutingKey = "report.disputed"
-	ReportModerated     RoutingKey = "report.moderated"
-	ReportOverdue       RoutingKey = "report.overdue"
-	ReportPhotoReady    RoutingKey = "report.photo.ready"
-	ReportPhotoRefused  RoutingKey = "report.photo.refused"
-	ReportPhotoUploaded RoutingKey = "report.photo.uploaded"
-	ReportStatusUpdated RoutingKey = "report.status.updated"
-	ReportVoteReceived  RoutingKey = "report.vote.received"
+	ReportAnswered         RoutingKey = "report.answered"
+	ReportCommented        RoutingKey = "report.commented"
+	ReportCorrected        RoutingKey = "report.corrected"
+	ReportCreated          RoutingKey = "report.created"
+	ReportDisputed         RoutingKey = "report.disputed"
+	ReportModerated        RoutingKey = "report.moderated"
+	ReportOverdue          RoutingKey = "report.overdue"
+	ReportPhotoReady       RoutingKey = "report.photo.ready"
+	ReportPhotoRefused     RoutingKey = "report.photo.refused"
+	ReportPhotoUploaded    RoutingKey = "report.photo.uploaded"
+	ReportQuestionAsked    RoutingKey = "report.question.asked"
+	ReportQuestionExpired  RoutingKey = "report.question.expired"
+	ReportQuestionReminded RoutingKey = "report.question.reminded"
+	ReportStatusUpdated    RoutingKey = "report.status.updated"
+	ReportVoteReceived     RoutingKey = "report.vote.received"
 )
 
 // Defines values for ScheduleRunState.
@@ -209,7 +230,7 @@ type AbuseReason string
 
 // Act Something that an official did to a report.
 type Act struct {
-	// Action It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again; or it was kept resolved although it was disputed.
+	// Action It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, its reporter was asked something, the question was withdrawn, or its time was over (`expire`), which is nobody's act, or it fell overdue, likewise; `wait` and `no_wait` are acts of an earlier version, which let it wait for the resident without a question; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again; or it was kept resolved although it was disputed.
 	Action ActAction `json:"action"`
 
 	// Assignee To whom it was assigned; absent for nobody.
@@ -233,13 +254,19 @@ type Act struct {
 	Text string `json:"text,omitempty,omitzero"`
 }
 
-// ActAction It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again; or it was kept resolved although it was disputed.
+// ActAction It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, its reporter was asked something, the question was withdrawn, or its time was over (`expire`), which is nobody's act, or it fell overdue, likewise; `wait` and `no_wait` are acts of an earlier version, which let it wait for the resident without a question; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again; or it was kept resolved although it was disputed.
 type ActAction string
 
 // AddressReplaced The address before, and after; empty for none.
 type AddressReplaced struct {
 	From string `json:"from"`
 	To   string `json:"to"`
+}
+
+// Answered That officials have an answer. Its words are in the dialogue.
+type Answered struct {
+	AnsweredAt time.Time `json:"answered_at"`
+	ID         uuid.UUID `json:"id"`
 }
 
 // AskedVerdict That the reporter is asked whether the report is fixed, and what they have said.
@@ -549,6 +576,32 @@ type DevTokenRequest struct {
 // DevTokenRequestRole defines model for DevTokenRequest.Role.
 type DevTokenRequestRole string
 
+// Dialogue The questions about a report and the answers to them, oldest first.
+type Dialogue struct {
+	Items []DialogueItem `json:"items"`
+}
+
+// DialogueItem A question or an answer.
+type DialogueItem struct {
+	// By Who asked, for officials; absent from answers.
+	By        Person    `json:"by,omitempty,omitzero"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// EndsOn Of a question.
+	//
+	// Examples: 2026-12-11
+	EndsOn LastDay          `json:"ends_on,omitempty,omitzero"`
+	ID     uuid.UUID        `json:"id"`
+	Kind   DialogueItemKind `json:"kind"`
+
+	// State Of a question.
+	State QuestionState `json:"state,omitempty,omitzero"`
+	Text  string        `json:"text"`
+}
+
+// DialogueItemKind defines model for DialogueItem.Kind.
+type DialogueItemKind string
+
 // DuplicateOf Which report is the original.
 type DuplicateOf struct {
 	Original uuid.UUID `json:"original"`
@@ -712,6 +765,11 @@ type KeptResolved struct {
 	Note string `json:"note"`
 }
 
+// LastDay The last day for an answer, in the zone of the city's calendar.
+//
+// Examples: 2026-12-11
+type LastDay = string
+
 // MapCluster Reports near each other, at the middle of their positions.
 type MapCluster struct {
 	Count     int64   `json:"count"`
@@ -752,6 +810,14 @@ type MoveResult struct {
 	Version int64 `json:"version,omitempty,omitzero"`
 }
 
+// NewAnswer The reporter's answer to the open question.
+type NewAnswer struct {
+	// Text Plain text; not blank.
+	//
+	// Examples: The one at the bridge, on the side of the market.
+	Text string `json:"text"`
+}
+
 // NewCategories The list that replaces the city's.
 type NewCategories struct {
 	Categories []NewCategory `json:"categories"`
@@ -777,6 +843,14 @@ type NewComment struct {
 	// Text Plain text; not blank.
 	//
 	// Examples: The lamp is dark again since last night.
+	Text string `json:"text"`
+}
+
+// NewQuestion What an official asks the reporter.
+type NewQuestion struct {
+	// Text Plain text; not blank.
+	//
+	// Examples: Which of the two lamps is it, the one at the bridge?
 	Text string `json:"text"`
 }
 
@@ -859,6 +933,17 @@ type Numbers struct {
 
 	// OpenAtEnd How many reports were open at the end of the time. The backlog at the end of each period follows from it and the periods behind.
 	OpenAtEnd int64 `json:"open_at_end"`
+}
+
+// OpenQuestion The question that waits for an answer, for the reporter and officials; absent without one. Its text is in the dialogue.
+type OpenQuestion struct {
+	AskedAt time.Time `json:"asked_at"`
+
+	// EndsOn The last day for an answer, in the zone of the city's calendar.
+	//
+	// Examples: 2026-12-11
+	EndsOn LastDay   `json:"ends_on"`
+	ID     uuid.UUID `json:"id"`
 }
 
 // OperatorHealth What a replica found out about its parts and what it depends on.
@@ -983,7 +1068,7 @@ type Outlook struct {
 	// DepartmentName The department in charge; absent for none.
 	DepartmentName string `json:"department_name,omitempty,omitzero"`
 
-	// DueAt By when the city intends to finish its work; absent if the category has no target, while the city waits for the resident, and once the work has ended.
+	// DueAt By when the city intends to finish its work; absent if the category has no target, while a question to the reporter is open, and once the work has ended.
 	DueAt time.Time `json:"due_at,omitempty,omitzero"`
 }
 
@@ -1074,6 +1159,27 @@ type Problem struct {
 	TraceID string `json:"trace_id,omitempty,omitzero"`
 	Type    string `json:"type"`
 }
+
+// Question A question to the reporter, as officials see it.
+type Question struct {
+	AskedAt time.Time `json:"asked_at"`
+
+	// AskedBy Someone of the city who works on reports.
+	AskedBy Person `json:"asked_by"`
+
+	// EndsOn The last day for an answer, in the zone of the city's calendar.
+	//
+	// Examples: 2026-12-11
+	EndsOn LastDay   `json:"ends_on"`
+	ID     uuid.UUID `json:"id"`
+
+	// State `open` until it is `answered`, an official has `withdrawn` it, which the end of the report does as well, or it is `expired`, because its time is over.
+	State QuestionState `json:"state"`
+	Text  string        `json:"text"`
+}
+
+// QuestionState `open` until it is `answered`, an official has `withdrawn` it, which the end of the report does as well, or it is `expired`, because its time is over.
+type QuestionState string
 
 // QueueCounts How many reports each choice of a filter shows.
 type QueueCounts struct {
@@ -1196,6 +1302,9 @@ type Report struct {
 
 	// PrivacyLevel Whether the reporter's name is shown beside the report.
 	PrivacyLevel PrivacyLevel `json:"privacy_level"`
+
+	// Question The question that waits for an answer, for the reporter and officials; absent without one. Its text is in the dialogue.
+	Question *OpenQuestion `json:"question,omitempty"`
 
 	// ReporterName The reporter's name; only if public.
 	ReporterName string `json:"reporter_name,omitempty,omitzero"`
@@ -1435,7 +1544,7 @@ type Task struct {
 	// Disputed Whether its reporter, or that of a duplicate, says that it is not fixed, and no official has acted since.
 	Disputed bool `json:"disputed"`
 
-	// DueAt Until when the work is to be finished; absent if the category has no target, or while the city waits for the resident.
+	// DueAt Until when the work is to be finished; absent if the category has no target, or while a question to the reporter is open.
 	DueAt time.Time `json:"due_at,omitempty,omitzero"`
 
 	// DuplicateOf The report of which it is a duplicate; absent for none.
@@ -1450,6 +1559,9 @@ type Task struct {
 	// NewComments How many comments on it no official has seen.
 	NewComments int64 `json:"new_comments"`
 
+	// NotAnswered Whether its last question was not answered in time, and no official has acted on it since.
+	NotAnswered bool `json:"not_answered"`
+
 	// Notes How many internal notes it has.
 	Notes int64 `json:"notes"`
 
@@ -1461,6 +1573,9 @@ type Task struct {
 
 	// PrivacyLevel Whether the reporter's name is shown beside the report.
 	PrivacyLevel PrivacyLevel `json:"privacy_level"`
+
+	// Question The question that waits for an answer, for the reporter and officials; absent without one. Its text is in the dialogue.
+	Question *OpenQuestion `json:"question,omitempty"`
 
 	// Routed Whether the category decides about the department, because no official has.
 	Routed bool  `json:"routed"`
@@ -1475,7 +1590,7 @@ type Task struct {
 	UpdatedAt   time.Time    `json:"updated_at"`
 	Version     int64        `json:"version"`
 
-	// Waiting Whether the city waits for the resident.
+	// Waiting Whether a question to the reporter is open, so that the clock stands still.
 	Waiting bool `json:"waiting"`
 
 	// WithdrawnAt When its reporter has withdrawn it; absent for all others.
@@ -1562,12 +1677,6 @@ type VoteResult struct {
 // VoteType The direction of a vote.
 type VoteType string
 
-// Waiting Why the city waits for the resident.
-type Waiting struct {
-	// Reason For officials.
-	Reason string `json:"reason"`
-}
-
 // Weekday A day of the week.
 type Weekday string
 
@@ -1637,6 +1746,9 @@ type MessageID = uuid.UUID
 // NewComments defines model for NewComments.
 type NewComments = bool
 
+// NotAnswered defines model for NotAnswered.
+type NotAnswered = bool
+
 // Order defines model for Order.
 type Order string
 
@@ -1645,6 +1757,9 @@ type Overdue = int32
 
 // PhotoID defines model for PhotoID.
 type PhotoID = uuid.UUID
+
+// QuestionID defines model for QuestionID.
+type QuestionID = uuid.UUID
 
 // ReportID defines model for ReportID.
 type ReportID = uuid.UUID
@@ -1657,6 +1772,9 @@ type Search = string
 
 // StatusFilter defines model for StatusFilter.
 type StatusFilter = []Status
+
+// WaitingFilter defines model for WaitingFilter.
+type WaitingFilter = bool
 
 // Withdrawn defines model for Withdrawn.
 type Withdrawn = bool

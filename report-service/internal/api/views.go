@@ -17,7 +17,7 @@ func reportOf(v report.View) Report {
 		CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt,
 		Mine: v.Mine, MyVote: voteTypeOf(v.MyVote),
 		Photos:       append([]uuid.UUID{}, v.Photos...), // an empty list is not null
-		HiddenReason: v.HiddenReason, WithdrawnAt: orZero(v.WithdrawnAt),
+		HiddenReason: v.HiddenReason, WithdrawnAt: orZero(v.WithdrawnAt), Question: openQuestionOf(v.Question),
 	}
 	if v.Position != nil {
 		out.Latitude, out.Longitude = &v.Position.Latitude, &v.Position.Longitude

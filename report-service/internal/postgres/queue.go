@@ -18,7 +18,7 @@ const (
 		r.privacy_level, r.status, r.score, r.version, r.created_at, r.updated_at,
 		o.id, o.name, d.id, d.name, r.department_id is null,
 		(select count(*) from report_acts a where a.report_id = r.id and a.action = 'note'), r.duplicate_of,
-		r.due_at, r.overdue_level, r.waiting,
+		r.due_at, r.overdue_level, r.waiting, case when r.waiting then ` + openQuestionSQL + ` end, r.not_answered,
 		array(select ph.id from photos ph where ph.report_id = r.id and ph.state = 'ready' order by ph.created_at, ph.id),
 		coalesce(r.hidden_reason, ''), r.withdrawn_at, (select count(*) from abuse_reports b where b.report_id = r.id and b.settled_at is null),
 		(select count(*) from comments where report_id = r.id and ` + unseenSQL + `)
@@ -37,7 +37,7 @@ func scanTask(row pgx.CollectableRow) (report.Task, error) {
 	err := row.Scan(&t.ID, &t.Title, &t.Category.ID, &t.Category.Name, &lat, &lon, &t.Address,
 		&t.Privacy, &t.Status, &t.Score, &t.Version, &t.CreatedAt, &t.UpdatedAt,
 		&assignee, &assigneeName, &departmentID, &department, &t.Routed, &t.Notes, &t.Original,
-		&t.DueAt, &t.Overdue, &t.Waiting, &t.Photos, &t.HiddenReason, &t.WithdrawnAt, &t.Abuse, &t.Comments)
+		&t.DueAt, &t.Overdue, &t.Waiting, &t.Question, &t.Unanswered, &t.Photos, &t.HiddenReason, &t.WithdrawnAt, &t.Abuse, &t.Comments)
 	if lat != nil && lon != nil {
 		t.Position = &report.Position{Latitude: *lat, Longitude: *lon}
 	}

@@ -24,7 +24,7 @@ const (
 		case when r.privacy_level = 'public' then coalesce(p.reporter_name, '') else '' end,
 		coalesce(p.reporter_id = $1, false), coalesce(v.value, 0),
 		array(select ph.id from photos ph where ph.report_id = r.id and ph.state = 'ready' order by ph.created_at, ph.id),
-		coalesce(r.hidden_reason, ''), r.withdrawn_at`
+		coalesce(r.hidden_reason, ''), r.withdrawn_at, case when r.waiting and p.reporter_id = $1 then ` + openQuestionSQL + ` end`
 	viewJoinsSQL = `
 	join categories c on c.id = r.category_id
 	left join reporters p on p.report_id = r.id
@@ -76,7 +76,7 @@ func scanView(row pgx.Row) (report.View, error) {
 	var lat, lon *float64
 	err := row.Scan(&v.ID, &v.Title, &v.Description, &v.Category.ID, &v.Category.Name, &lat, &lon, &v.Address,
 		&v.Privacy, &v.Status, &v.Score, &v.Version, &v.CreatedAt, &v.UpdatedAt,
-		&v.ReporterName, &v.Mine, &v.MyVote, &v.Photos, &v.HiddenReason, &v.WithdrawnAt)
+		&v.ReporterName, &v.Mine, &v.MyVote, &v.Photos, &v.HiddenReason, &v.WithdrawnAt, &v.Question)
 	if lat != nil && lon != nil {
 		v.Position = &report.Position{Latitude: *lat, Longitude: *lon}
 	}
@@ -232,6 +232,12 @@ func (q *query) filter(f report.Filter) {
 	}
 	if f.NewComments {
 		q.and(`r.id = any(array(select report_id from comments where ` + unseenSQL + `))`)
+	}
+	if f.Waiting {
+		q.and(`r.waiting`)
+	}
+	if f.Unanswered {
+		q.and(`r.not_answered`)
 	}
 	if f.Box != nil {
 		q.and(`r.latitude between %s and %s`, f.Box.South, f.Box.North)

@@ -39,6 +39,11 @@ func (r Retention) Tasks() []retention.Task {
 				select a.id from report_acts a join reports r on r.id = a.report_id
 				where a.at < now() - $1::interval and r.status in ('resolved', 'rejected') and r.updated_at < now() - $1::interval
 				order by a.at limit $2)`),
+		removal("questions", r.History, `
+			delete from questions where id in (
+				select q.id from questions q join reports r on r.id = q.report_id
+				where q.ended_at < now() - $1::interval and r.status in ('resolved', 'rejected') and r.updated_at < now() - $1::interval
+				order by q.ended_at limit $2)`),
 		removal("complaints", r.Audit, `
 			delete from abuse_reports where ctid = any(array(
 				select ctid from abuse_reports where settled_at < now() - $1::interval order by settled_at limit $2))`),

@@ -79,6 +79,7 @@ func (c *statusChange) write(w *writeBatch) error {
 			w.others.Queue(`
 				update reports set clock_since = null, overdue_next_at = null, waiting = false
 				where id = $1 and (clock_since is not null or waiting)`, c.id)
+			w.others.Queue(questionSQL, c.id, string(report.QuestionWithdrawn))
 			w.others.Queue(`
 				insert into duplicate_ends (original, status, note, closed_by)
 				select $1::uuid, $2::text, $3::text, $4::text where exists (select from reports where duplicate_of = $1)

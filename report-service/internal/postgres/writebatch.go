@@ -142,6 +142,7 @@ func (w *writeBatch) queue(b *pgx.Batch) {
 	if len(w.acts) > 0 {
 		w.queueActs(b)
 	}
+	w.queueActed(b)
 	if w.doneBefore && len(w.outbox) == 0 { // with outbox rows, the commit itself waits for the standby
 		b.Queue(pgpool.BarrierSQL)
 	}
@@ -286,6 +287,24 @@ func (w *writeBatch) queueActs(b *pgx.Batch) {
 		column(w.acts, func(a actRow) pgtype.UUID { return optionalKey(a.original) }),
 		column(w.acts, func(a actRow) pgtype.UUID { return optionalKey(a.photo) }),
 		column(w.acts, func(a actRow) pgtype.UUID { return optionalKey(a.comment) }))
+}
+
+// queueActed ends that reports are not answered, because officials have acted on them.
+func (w *writeBatch) queueActed(b *pgx.Batch) {
+	var ids pgtype.FlatArray[pgtype.UUID]
+	for _, e := range w.history {
+		if e.By != "" {
+			ids = append(ids, key(e.reportID))
+		}
+	}
+	for _, a := range w.acts {
+		if a.by != system {
+			ids = append(ids, key(a.reportID))
+		}
+	}
+	if len(ids) > 0 {
+		b.Queue(`update reports set not_answered = false where not_answered and id = any($1)`, ids)
+	}
 }
 
 // queueOfficials writes the names of officials as they signed in.

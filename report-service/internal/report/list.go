@@ -34,6 +34,8 @@ type Filter struct {
 	Hidden             bool      // only reports that officials have hidden; otherwise none, except a reporter's own
 	Withdrawn          bool      // only withdrawn reports, likewise
 	NewComments        bool      // only with comments that no official has seen
+	Waiting            bool      // only with an open question to the reporter
+	Unanswered         bool      // only those whose question was not answered in time
 }
 
 // An Order is the order of a list. The sort key may change while a client turns
@@ -91,6 +93,12 @@ func (f Filter) List() uint32 {
 	}
 	if f.NewComments {
 		_, _ = fmt.Fprint(sum, " new comments")
+	}
+	if f.Waiting {
+		_, _ = fmt.Fprint(sum, " waiting")
+	}
+	if f.Unanswered {
+		_, _ = fmt.Fprint(sum, " unanswered")
 	}
 	return sum.Sum32()
 }

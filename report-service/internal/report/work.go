@@ -58,17 +58,19 @@ type Assignment struct {
 // queue does not show.
 type Task struct {
 	Report
-	Assignee   *Official   // nil for nobody
-	Department *Department // in charge, assigned or by category; nil for none
-	Routed     bool        // whether the department is that of the category
-	Notes      int64       // internal notes
-	Original   *uuid.UUID  // of which it is a duplicate; nil for none
-	DueAt      *time.Time  // when the work is to be finished; nil without a deadline
-	Overdue    int         // how many targets late, up to 3
-	Waiting    bool        // whether the city waits for the resident
-	Photos     []uuid.UUID // ready ones, oldest first
-	Abuse      int64       // complaints that no official has settled
-	Comments   int64       // that no official has seen
+	Assignee   *Official     // nil for nobody
+	Department *Department   // in charge, assigned or by category; nil for none
+	Routed     bool          // whether the department is that of the category
+	Notes      int64         // internal notes
+	Original   *uuid.UUID    // of which it is a duplicate; nil for none
+	DueAt      *time.Time    // when the work is to be finished; nil without a deadline
+	Overdue    int           // how many targets late, up to 3
+	Waiting    bool          // whether a question to the reporter is open
+	Question   *OpenQuestion // nil unless it waits
+	Unanswered bool          // its last question was not answered in time, and no official has acted since
+	Photos     []uuid.UUID   // ready ones, oldest first
+	Abuse      int64         // complaints that no official has settled
+	Comments   int64         // that no official has seen
 }
 
 // A Queue is a part of the officials' list.
@@ -91,9 +93,14 @@ const (
 	MarkedDuplicate   ActKind = "duplicate"
 	UnmarkedDuplicate ActKind = "no_duplicate"
 
-	StartedWaiting ActKind = "wait"    // for the resident
-	StoppedWaiting ActKind = "no_wait" // for the resident
-	BecameOverdue  ActKind = "overdue" // without an official
+	Asked            ActKind = "ask" // the reporter something
+	WithdrewQuestion ActKind = "withdraw_question"
+	GotNoAnswer      ActKind = "expire"  // in time, without an official
+	BecameOverdue    ActKind = "overdue" // without an official
+
+	// Earlier versions let a report wait for the resident without a question.
+	StartedWaiting ActKind = "wait"
+	StoppedWaiting ActKind = "no_wait"
 
 	AddedPhoto    ActKind = "add_photo"
 	ShowedPhoto   ActKind = "show_photo" // a held one
@@ -114,7 +121,7 @@ type Act struct {
 	At         time.Time
 	By         Official
 	Kind       ActKind
-	Text       string      // the note, or why it waits, is hidden or was redacted, or the overdue level
+	Text       string      // the note, or why it waited, is hidden or was redacted, or the overdue level
 	Status     Status      // to which it was moved
 	Assignee   *Official   // to whom it was assigned, nil for nobody
 	Department *Department // likewise, nil for the category's

@@ -135,6 +135,24 @@ function receive(arrival: Arrival): void {
   toast(`${notification.report_title}: ${describe(notification)}`, href(`reports/${notification.report_id}`));
 }
 
+/** Of what is between officials and a reporter alone, so that the feed does not have it. */
+const OF_DIALOGUE: Notification['type'][] = [
+  'report.question.asked',
+  'report.question.reminded',
+  'report.answered',
+  'report.question.expired',
+];
+
+/** Calls then with each question about a report, answer to one, or end of one, until the returned function is called. */
+export function watchDialogue(reportId: string, then: () => void): () => void {
+  let known: string | undefined;
+  return notifications.subscribe((all) => {
+    const latest = all.find(({ report_id, type }) => report_id === reportId && OF_DIALOGUE.includes(type))?.id ?? '';
+    if (known !== undefined && known !== latest) then();
+    known = latest;
+  });
+}
+
 /** Keeps the list current. */
 export function subscribeToNotifications(): void {
   onStream('notifications', ({ type, data, id }) => {

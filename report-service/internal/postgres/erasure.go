@@ -54,6 +54,8 @@ func eraseReports(ctx context.Context, tx pgx.Tx, userID, _ string, _ int) (next
 		`select report_id from reporters where reporter_id = $1 order by report_id limit $2`,
 		`select from reports where id = any($1) order by id for no key update`,
 		`update reports set privacy_level = 'anonymous' where id = any($1) and privacy_level <> 'anonymous'`,
+		`delete from verdicts where report_id = any($1) and given_at is null and until > now()`,
+		`update verdicts set text = '' where report_id = any($1) and text <> ''`,
 		`delete from reporters where report_id = any($1)`)
 }
 

@@ -88,6 +88,8 @@ type View struct {
 	Mine         bool        // whether the reader filed it
 	MyVote       Vote        // the reader's
 	Photos       []uuid.UUID // ready ones, oldest first
+	// Verdict is there for the reporter alone, as long as they may say whether it is fixed.
+	Verdict *AskedVerdict
 }
 
 // An Outlook is what a reporter learns about the work on the report.

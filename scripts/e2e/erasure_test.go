@@ -60,6 +60,7 @@ func TestErasureCanary(t *testing.T) {
 	vote(t, ben, anonymous, "upvote")
 	vote(t, c.user, bens, "downvote")
 	move(t, olga, anonymous, "resolved", "Done")
+	giveVerdict(t, c.user, anonymous, false, "It is as it was. "+c.user.ID)
 	c.checkOutboxPublished()
 	ch := c.channel()
 	named := strings.Replace(voteBody(bens.ID, 7), `"voter_id":"v"`, `"voter_id":"`+c.user.ID+`"`, 1)

@@ -187,6 +187,11 @@ func play(t *testing.T, author person) world {
 	await(anonymous)
 	move(t, olga, carls, "in_progress", "Seen")
 	await(carls)
+	dispute(t, residents[author].Client, olga, anonymous, benesReport, await, func() {
+		events++
+		feed.await(t, events)
+		c.awaitOutcomes(other, events)
+	})
 	c.breakMessage(anonymous, author)
 	for _, p := range []person{ann, bene} {
 		residents[p].load(c, reports)
@@ -200,6 +205,30 @@ func play(t *testing.T, author person) world {
 		w.addExchange(exchange, s)
 	}
 	return w
+}
+
+// dispute has the author of a report say that it is not fixed, then that it is, and dispute it
+// once more after it was reopened, until an official keeps it resolved. What nobody of the
+// author's stream is told of is awaited by others.
+func dispute(t *testing.T, author, olga *client.Client, report, duplicate client.Report, await func(client.Report), others func()) {
+	t.Helper()
+	if err := olga.Do(t.Context(), http.MethodDelete, "/reports/"+duplicate.ID.String()+"/duplicate-of", nil, nil); err != nil {
+		t.Fatalf("end a duplicate: %v", err) // it would end at the same moment
+	}
+	move(t, olga, report, "resolved", "Done")
+	await(report)
+	giveVerdict(t, author, report, false, "It is as it was")
+	others()
+	giveVerdict(t, author, report, true, "")
+	others()
+	move(t, olga, report, "in_progress", "Seen")
+	await(report)
+	move(t, olga, report, "resolved", "Done")
+	await(report)
+	giveVerdict(t, author, report, false, "It is as it was")
+	others()
+	keepResolved(t, olga, report, "It was fixed at our visit")
+	await(report)
 }
 
 // spyOnExchanges listens to all that the services publish, by exchange.
@@ -508,6 +537,7 @@ func (c *stack) observe(w world, reports []client.Report, readers map[string]*cl
 	workbench := []string{
 		"/reports/queue", "/reports/queue/counts", "/reports/queue?order=changed", "/reports/export", "/reports/numbers?interval=day",
 		"/reports/moves", "/reports/categories", "/reports/departments", "/reports/templates", "/reports/views", "/reports/queue/abuse", "/reports/queue?hidden=true",
+		"/reports/queue?disputed=true", "/reports/queue/waiting",
 	}
 	for _, report := range reports {
 		workbench = append(workbench, "/reports/"+report.ID.String()+"/work")

@@ -30,6 +30,7 @@ func Examples(language wording.Language) (map[string]string, error) {
 	corrected.Type, corrected.Status, corrected.Note = event.CorrectedKey, "", "Lampunya ada di perempatan sebelah."
 	resolved := status
 	resolved.Status, resolved.ReportTitle, resolved.Note = event.Resolved, "Pipa air bocor", "Pipanya sudah diganti."
+	resolved.VerdictUntil = new(time.Date(2026, 12, 4, 17, 0, 0, 0, time.UTC))
 
 	all := make(map[string]string)
 	for kind, of := range map[string]struct {

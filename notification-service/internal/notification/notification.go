@@ -33,6 +33,8 @@ type Data struct {
 	CategoryName  string            `json:"category_name,omitempty"`
 	PlaceMoved    bool              `json:"place_moved,omitempty"`          // of a correction: the place or the address is another
 	CategoryWas   int32             `json:"previous_category_id,omitempty"` // of a correction of the category
+	VerdictUntil  *time.Time        `json:"verdict_until,omitempty"`        // of a resolution, for the reporter alone: until when they may say whether it is fixed
+	Retracted     bool              `json:"retracted,omitempty"`            // of a dispute: the reporter says by now that it is fixed
 	VoteType      event.VoteType    `json:"vote_type,omitempty"`
 	Score         *int64            `json:"score,omitempty"`
 	DueAt         *time.Time        `json:"due_at,omitempty"`        // of a report that is overdue
@@ -106,7 +108,7 @@ type Effect struct {
 // or empty when the message carried none.
 //
 // The reporter gets votes, status changes and corrections, but not the report that they
-// have just filed; the officials get that, and what is overdue. Followers of the report
+// have just filed; the officials get that, what is overdue, and what is disputed. Followers of the report
 // get status changes, corrections and the withdrawal as well, which the store adds, since it knows them. The public feed
 // gets everything but what is overdue, photos that are not shown, which concern their
 // uploader alone, and what is done to a report while it is hidden. Why a report is
@@ -122,10 +124,13 @@ func Of(m event.Message, recipient string) *Effect {
 		effect.Public = !moderated.Hidden || moderated.Action == event.Hidden || moderated.Action == event.Withdrawn
 	}
 	switch {
-	case m.Key() == event.ReportCreatedKey, m.Key() == event.ReportOverdueKey:
+	case m.Key() == event.ReportCreatedKey, m.Key() == event.ReportOverdueKey, m.Key() == event.DisputedKey:
 		effect.draft[0] = Draft{Stream: Officials, ID: NewID(), Data: data, Withheld: effect.Withheld}
 		effect.Drafts = effect.draft[:]
 	case recipient != "":
+		if update, ok := m.(*event.StatusUpdate); ok && update.VerdictUntil > 0 {
+			data.VerdictUntil = new(time.Unix(update.VerdictUntil, 0).UTC())
+		}
 		effect.draft[0] = Draft{Stream: UserStream(recipient), ID: NewID(), Data: data, Withheld: effect.Withheld}
 		effect.Drafts = effect.draft[:]
 	}
@@ -151,6 +156,8 @@ func describe(m event.Message) Data {
 	case *event.ReportCorrected:
 		data.CategoryID, data.CategoryName, data.Note = m.CategoryID, m.CategoryName, m.Note
 		data.CategoryWas, data.PlaceMoved = m.PreviousCategoryID, m.PlaceMoved
+	case *event.ReportDisputed:
+		data.CategoryID, data.CategoryName, data.Retracted = m.CategoryID, m.CategoryName, m.Retracted
 	case *event.ReportCommented:
 		data.CategoryID = m.CategoryID
 	case *event.ReportOverdue:

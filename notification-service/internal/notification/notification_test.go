@@ -19,3 +19,33 @@ func TestOverdueIsForOfficials(t *testing.T) {
 		t.Errorf("drafts are %+v, want one of level 2 for the officials", effect.Drafts)
 	}
 }
+
+// What is disputed is for officials, and for everybody without who says it. Whoever is in
+// the message gets nothing of their own.
+func TestDisputesAreForOfficials(t *testing.T) {
+	t.Parallel()
+	effect := notification.Of(&event.ReportDisputed{CategoryID: 2, CategoryName: "Lights", Retracted: true}, "ann")
+	if len(effect.Drafts) != 1 || effect.Drafts[0].Stream != notification.Officials || !effect.Drafts[0].Data.Retracted {
+		t.Errorf("drafts are %+v, want one for the officials", effect.Drafts)
+	}
+	if !effect.Public || effect.Feed.CategoryID != 2 || effect.Feed.ForFollowers() {
+		t.Errorf("the feed shows %+v: %t; followers get it: %t", effect.Feed, effect.Public, effect.Feed.ForFollowers())
+	}
+}
+
+// The reporter of a resolved report is asked whether it is fixed, and nobody else.
+func TestOnlyTheReporterIsAsked(t *testing.T) {
+	t.Parallel()
+	m := &event.StatusUpdate{NewStatus: event.Resolved, VerdictUntil: 1768435200}
+	effect := notification.Of(m, "ann")
+	if until := effect.Drafts[0].Data.VerdictUntil; until == nil || until.Unix() != m.VerdictUntil {
+		t.Errorf("the reporter is asked until %v", until)
+	}
+	if effect.Feed.VerdictUntil != nil {
+		t.Error("followers and the feed are asked")
+	}
+	m.VerdictUntil = 0
+	if until := notification.Of(m, "ann").Drafts[0].Data.VerdictUntil; until != nil {
+		t.Errorf("the reporter is asked until %v although the city asks nobody", until)
+	}
+}

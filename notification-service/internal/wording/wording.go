@@ -90,7 +90,8 @@ type Line struct {
 	Type   event.Key
 	Title  string // of the report
 	Status string
-	Reply  bool // the note is a reply, and the status is what it was
+	Reply  bool   // the note is a reply, and the status is what it was
+	Until  string // the last minute in which the reader may say whether it is fixed; empty if nobody asks
 	Score  int64
 	Note   string // of the official, may have several lines
 	At     string
@@ -120,6 +121,9 @@ func (l Language) Line(item Item, url string, zone *time.Location) (Line, error)
 		return Line{}, err
 	}
 	line.At = data.HappenedAt.In(zone).Format(layout)
+	if data.VerdictUntil != nil {
+		line.Until = data.VerdictUntil.Add(-time.Second).In(zone).Format(layout)
+	}
 	key := "item." + string(data.Type)
 	if words()[l].Lookup(key) == nil {
 		key = "item.other"

@@ -41,6 +41,7 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
 func main() { service.Main("report-service", run, config.Addr, commands) }
@@ -131,6 +132,7 @@ func newCore(pool *pgxpool.Pool, cfg config.Config, log zerolog.Logger, metrics 
 	c.outbox = outbox.NewStore(pool, c.relay.Wake)
 	metrics.MustRegister(outbox.NewCollector(c.outbox))
 	c.db = postgres.NewDB(pool, cfg.Keys, c.relay.Wake)
+	c.db.AskOfResolutions(report.Resolutions{VerdictDays: cfg.VerdictDays, NeedPhoto: bool(cfg.ResolveNeedsPhoto)})
 	c.categories = postgres.NewCategories(c.db)
 	c.upkeep, c.deadlines, c.duplicates = postgres.NewUpkeep(c.db), postgres.NewDeadlines(c.db), postgres.NewDuplicates(c.db)
 	c.questions = postgres.NewQuestions(c.db, cfg.QuestionDays)

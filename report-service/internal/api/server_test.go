@@ -27,6 +27,7 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
@@ -68,6 +69,7 @@ func newReplica(t testing.TB, database string, settings ...func(*api.Config)) *t
 	// Not run: what it publishes is tested elsewhere.
 	publisher := relay.New(relay.Defaults(), relay.Dependencies{Pool: s.pool, Log: log, Metrics: service.NewRegistry()})
 	db := postgres.NewDB(s.pool, keys, func(shards.Set) {})
+	db.AskOfResolutions(report.Resolutions{VerdictDays: 10})
 	ctx, end := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- db.Run(ctx) }()

@@ -36,6 +36,11 @@ type Config struct {
 
 	// QuestionDays is on how many days the city works until a reporter must have answered.
 	QuestionDays int `env:"QUESTION_DAYS" envDefault:"10" example:"5"`
+	// VerdictDays is for how many working days reporters may say whether what was resolved
+	// is fixed, and ResolveNeedsPhoto says whether only that is resolved which has a photo of
+	// the finished work.
+	VerdictDays       int           `env:"VERDICT_DAYS" envDefault:"10"`
+	ResolveNeedsPhoto config.Switch `env:"RESOLVE_NEEDS_PHOTO" envDefault:"off" example:"on"`
 
 	ReportsPerUser  ratelimit.Limit `env:"REPORTS_PER_USER" envDefault:"60/1h"`
 	VotesPerUser    ratelimit.Limit `env:"VOTES_PER_USER" envDefault:"60/1m"`
@@ -44,6 +49,9 @@ type Config struct {
 
 // maxQuestionDays is a quarter of a year: the clock of a report stands still as long.
 const maxQuestionDays = 60
+
+// maxVerdictDays is so many working days that nobody remembers what it was like before.
+const maxVerdictDays = 90
 
 // An Address is where report-service listens, and where it does for
 // operators alone.
@@ -73,6 +81,8 @@ func (c *Config) validate() []config.Fault {
 	c.Auth.Addr = c.Addr
 	var days config.Faults
 	days.Check(c.QuestionDays >= 1 && c.QuestionDays <= maxQuestionDays, "QUESTION_DAYS", fmt.Sprintf("a number of working days from 1 to %d", maxQuestionDays))
+	days.Check(c.VerdictDays >= 0 && c.VerdictDays <= maxVerdictDays, "VERDICT_DAYS", fmt.Sprintf("0 to %d, such as 10", maxVerdictDays))
+	days.Check(!bool(c.ResolveNeedsPhoto) || c.PhotoStore != "", "RESOLVE_NEEDS_PHOTO", "off without PHOTO_STORE")
 	return slices.Concat(days, config.ValidateAddr("HTTP_ADDR", c.Addr), config.ValidateAddr("OPERATIONS_ADDR", c.Operations),
 		c.Service.Validate(), c.Auth.Validate(), c.Relay.Validate(), c.Photos.validate())
 }

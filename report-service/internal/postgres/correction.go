@@ -69,7 +69,7 @@ func (s *Reports) queueCorrection(ctx context.Context, tx pgx.Tx, l *lockedRepor
 		return nil
 	}
 	w.others.Queue(`update reports set category_id = $2, department_id = null where id = $1`, l.ID, l.Category.ID)
-	if l.Status.Closed() {
+	if l.Status.Closed() && !l.disputed {
 		return nil // its clock has stopped; a new one begins when it is reopened
 	}
 	days, d, _, err := readDeadline(ctx, tx, l.ID)

@@ -185,7 +185,7 @@ func (s *Deadlines) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) 
 		select r.id, r.title, r.version, r.latitude, r.longitude, r.category_id, c.name,
 			r.clock_since, r.clock_used, r.target, r.overdue_level, r.due_at, r.overdue_next_at, now()
 		from reports r join categories c on c.id = r.category_id
-		where r.overdue_next_at <= now() and r.status in ('pending', 'in_progress')
+		where r.overdue_next_at <= now() and (r.status in ('pending', 'in_progress') or r.disputed_at is not null)
 			and r.duplicate_of is null and r.hidden_reason is null
 		order by r.overdue_next_at limit $1 for no key update of r skip locked`, overdueRows)
 	if err != nil {

@@ -60,6 +60,8 @@ func eraseReports(ctx context.Context, tx pgx.Tx, userID, _ string, _ int) (next
 		`update reports set privacy_level = 'anonymous' where id = any($1) and privacy_level <> 'anonymous'`,
 		// With the answers. Questions.Job lets the clocks of those that were open go on.
 		`delete from questions where report_id = any($1)`,
+		`delete from verdicts where report_id = any($1) and given_at is null and until > now()`,
+		`update verdicts set text = '' where report_id = any($1) and text <> ''`,
 		`delete from reporters where report_id = any($1)`)
 }
 

@@ -89,6 +89,13 @@ func statusUpdate(f *report.Filing, c report.Change, previous statusMessage) *ev
 	}
 }
 
+// reportDisputed announces the entry of a dispute of f, or of its end.
+func reportDisputed(f *report.Filing, c report.Change, retracted bool) *event.ReportDisputed {
+	return &event.ReportDisputed{
+		Subject: namelessSubject(f, c.At), CategoryID: f.Category.ID, CategoryName: f.Category.Name, Retracted: retracted,
+	}
+}
+
 // reportCorrected announces the entry of a correction of f.
 func reportCorrected(f *report.Filing, c report.Change) *event.ReportCorrected {
 	m := &event.ReportCorrected{

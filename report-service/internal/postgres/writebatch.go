@@ -219,10 +219,10 @@ func (w *writeBatch) queueChanged(b *pgx.Batch) {
 
 func (w *writeBatch) queueHistory(b *pgx.Batch) {
 	b.Queue(`
-		insert into status_history (report_id, from_status, to_status, note, changed_by, report_version, changed_at, correction)
-		select report_id, nullif(from_status, ''), to_status, note, nullif(changed_by, ''), report_version, changed_at, correction
-		from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[], $8::jsonb[])
-			as new (report_id, from_status, to_status, note, changed_by, report_version, changed_at, correction)`,
+		insert into status_history (report_id, from_status, to_status, note, changed_by, report_version, changed_at, correction, kind)
+		select report_id, nullif(from_status, ''), to_status, note, nullif(changed_by, ''), report_version, changed_at, correction, nullif(kind, '')
+		from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[], $8::jsonb[], $9::text[])
+			as new (report_id, from_status, to_status, note, changed_by, report_version, changed_at, correction, kind)`,
 		column(w.history, func(e historyRow) pgtype.UUID { return key(e.reportID) }),
 		column(w.history, func(e historyRow) string { return string(e.From) }),
 		column(w.history, func(e historyRow) string { return string(e.To) }),
@@ -230,7 +230,8 @@ func (w *writeBatch) queueHistory(b *pgx.Batch) {
 		column(w.history, func(e historyRow) string { return e.By }),
 		column(w.history, func(e historyRow) int64 { return e.Version }),
 		column(w.history, func(e historyRow) time.Time { return e.At }),
-		column(w.history, func(e historyRow) *report.Corrected { return e.Corrected }))
+		column(w.history, func(e historyRow) *report.Corrected { return e.Corrected }),
+		column(w.history, func(e historyRow) string { return string(e.Kind) }))
 }
 
 func (w *writeBatch) queueVotes(b *pgx.Batch) {

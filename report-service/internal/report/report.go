@@ -89,6 +89,8 @@ type View struct {
 	MyVote       Vote          // the reader's
 	Photos       []uuid.UUID   // ready ones, oldest first
 	Question     *OpenQuestion // that waits for the reader's answer; nil for none
+	// Verdict is there for the reporter alone, as long as they may say whether it is fixed.
+	Verdict *AskedVerdict
 }
 
 // An Outlook is what a reporter learns about the work on the report.

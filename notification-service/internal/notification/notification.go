@@ -4,6 +4,7 @@ package notification
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -139,16 +140,12 @@ func Of(m event.Message, recipient string) *Effect {
 	return effect
 }
 
-// IsPrivate reports whether messages of a kind concern the reporter and officials alone,
-// so that neither the feed nor webhooks have them.
-func IsPrivate(key event.Key) bool {
-	switch key {
-	case event.PhotoRefusedKey, event.AskedKey, event.RemindedKey, event.AnsweredKey, event.ExpiredKey:
-		return true
-	default:
-		return false
-	}
-}
+// Private are the kinds of messages that concern the reporter and officials alone, so
+// that neither the feed nor webhooks have them.
+var Private = []event.Key{event.PhotoRefusedKey, event.AskedKey, event.RemindedKey, event.AnsweredKey, event.ExpiredKey}
+
+// IsPrivate reports whether a kind is one of Private.
+func IsPrivate(key event.Key) bool { return slices.Contains(Private, key) }
 
 func describe(m event.Message) Data {
 	about := m.About()

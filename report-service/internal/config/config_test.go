@@ -36,6 +36,7 @@ func TestEnvironment(t *testing.T) {
 			"CITY_NAME":       {"<geheim>"},
 			"CITY_LANGUAGES":  {"geheim", "id,id"},
 			"COMMENTS":        {"yes", "1"},
+			"QUESTION_DAYS":   {"0", "61", "10d"},
 			"PHOTO_STORE":     {"photos", "s3://photos", "s3://user:geheim@photos?endpoint=https://s3.example.org"},
 
 			"PHOTO_S3_SECRET_KEY": {"geheim"}, // without the other

@@ -96,6 +96,7 @@ func (s *Effects) Apply(ctx context.Context, queue string, batch []Message) (App
 	if err != nil {
 		return Applied{}, err
 	}
+	s.erased.hideAskers(batch)
 	args, err := newApplyArgs(batch, followers)
 	if err != nil {
 		return Applied{}, err

@@ -69,6 +69,21 @@ func (s *Erased) hashes(streams ...string) (names []string, hashes [][]byte) {
 	return names, hashes
 }
 
+// hideAskers removes officials who were erased from what the officials' stream is to say
+// of their questions. Each replica knows of an erasure before its first step.
+func (s *Erased) hideAskers(batch []Message) {
+	if s.eraser == nil {
+		return
+	}
+	for _, m := range batch {
+		for i := range m.Value.Drafts {
+			if data := &m.Value.Drafts[i].Data; data.AskedBy != "" && s.eraser.Erased(data.AskedBy) {
+				data.AskedBy = ""
+			}
+		}
+	}
+}
+
 // eraseTargets returns a step that removes a person's rows from tables by their stream,
 // after the deliveries of the channel whose targets are in the first of them.
 func eraseTargets(channel string, tables ...string) func(context.Context, pgx.Tx, string, string, int) (string, int64, error) {

@@ -97,10 +97,11 @@ const (
 
 // Defines values for MailKind.
 const (
-	MailKindReportCorrected     MailKind = "report.corrected"
-	MailKindReportQuestionAsked MailKind = "report.question.asked"
-	MailKindReportStatusUpdated MailKind = "report.status.updated"
-	MailKindReportVoteReceived  MailKind = "report.vote.received"
+	MailKindReportCorrected        MailKind = "report.corrected"
+	MailKindReportQuestionAsked    MailKind = "report.question.asked"
+	MailKindReportQuestionReminded MailKind = "report.question.reminded"
+	MailKindReportStatusUpdated    MailKind = "report.status.updated"
+	MailKindReportVoteReceived     MailKind = "report.vote.received"
 )
 
 // Defines values for MailLanguage.
@@ -324,8 +325,9 @@ type Contact struct {
 	Address string `json:"address"`
 
 	// Email The types of notifications that one is mailed at once, as in `Preferences`.
-	// The first code that is typed makes it `report.status.updated` and
-	// `report.question.asked`, unless one has chosen before.
+	// The first code that is typed makes it `report.status.updated`,
+	// `report.question.asked` and `report.question.reminded`, unless one has chosen
+	// before.
 	Email    []MailKind   `json:"email"`
 	Language MailLanguage `json:"language"`
 
@@ -800,7 +802,7 @@ type MailConsent struct {
 	ReportID uuid.UUID `json:"report_id"`
 }
 
-// MailKind With `report.question.asked` one is reminded of the question as well.
+// MailKind defines model for MailKind.
 type MailKind string
 
 // MailLane The mails to one host, or to all others.

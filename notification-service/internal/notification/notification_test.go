@@ -49,3 +49,23 @@ func TestOnlyTheReporterIsAsked(t *testing.T) {
 		t.Errorf("the reporter is asked until %v although the city asks nobody", until)
 	}
 }
+
+// Questions are for the reporter alone, answers for officials, who see who asked; neither
+// the public feed nor followers get any of them.
+func TestQuestionsArePrivate(t *testing.T) {
+	t.Parallel()
+	for m, want := range map[event.Message]notification.Draft{
+		&event.QuestionAsked{EndsOn: "2026-12-11"}:    {Stream: notification.UserStream("ann"), Data: notification.Data{EndsOn: "2026-12-11"}},
+		&event.QuestionReminded{EndsOn: "2026-12-11"}: {Stream: notification.UserStream("ann"), Data: notification.Data{EndsOn: "2026-12-11"}},
+		&event.ReportAnswered{}:                       {Stream: notification.Officials, Data: notification.Data{AskedBy: "ann"}},
+		&event.QuestionExpired{}:                      {Stream: notification.Officials, Data: notification.Data{AskedBy: "ann"}},
+	} {
+		effect := notification.Of(m, "ann")
+		if effect.Public || effect.Feed.ForFollowers() || effect.Feed.AskedBy != "" {
+			t.Errorf("%s: others get %+v", m.Key(), effect.Feed)
+		}
+		if len(effect.Drafts) != 1 || effect.Drafts[0].Stream != want.Stream || effect.Drafts[0].Data.EndsOn != want.Data.EndsOn || effect.Drafts[0].Data.AskedBy != want.Data.AskedBy {
+			t.Errorf("%s: drafts are %+v, want %+v", m.Key(), effect.Drafts, want)
+		}
+	}
+}

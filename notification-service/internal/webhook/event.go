@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -17,7 +18,7 @@ const Queue = "queue.webhooks"
 
 // Types lists the events that endpoints may ask for: those that are public.
 func Types() []event.Key {
-	return slices.DeleteFunc(event.Keys(), func(key event.Key) bool { return key == event.PhotoRefusedKey })
+	return slices.DeleteFunc(event.Keys(), notification.IsPrivate)
 }
 
 // An Event is what endpoints are sent: a message of the broker without any

@@ -41,7 +41,7 @@ func TestWordsAreComplete(t *testing.T) {
 func TestKindsHaveWords(t *testing.T) {
 	t.Parallel()
 	without := []event.Key{
-		event.ReportCreatedKey, event.ReportOverdueKey, event.DisputedKey, // officials read them, who get no such mails
+		event.ReportCreatedKey, event.ReportOverdueKey, event.DisputedKey, event.AnsweredKey, event.ExpiredKey, // officials read them, who get no such mails
 		event.ModeratedKey, event.CommentedKey, // never in a mail
 		event.PhotoReadyKey, event.PhotoRefusedKey, // in digests alone
 	}

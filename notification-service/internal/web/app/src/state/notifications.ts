@@ -17,7 +17,13 @@ const PAGE_SIZE = 50;
 export const notifications = signal<Notification[]>([]);
 export const unread = signal(0);
 /** What the stream of all officials has; the others concern the user. */
-const OF_OFFICIALS: Notification['type'][] = ['report.created', 'report.overdue'];
+const OF_OFFICIALS: Notification['type'][] = [
+  'report.created',
+  'report.overdue',
+  'report.disputed',
+  'report.answered',
+  'report.question.expired',
+];
 
 /** Whether notifications about other officials' reports are left out. */
 export const onlyOwn = signal(false);

@@ -46,10 +46,13 @@ func TestErasureCanary(t *testing.T) {
 	vote(t, ben, anonymous, "downvote")
 	move(t, olga, public, "in_progress", "Seen")
 	follow(t, c.user, bens)
+	askReporter(t, olga, anonymous, "Do you still live at the back of it, "+c.words+"?")
+	answerQuestion(t, c.user, anonymous, c.words)
+	askReporter(t, olga, public, "And here?") // open
 	c.askForMails(anonymous)
 	eventually.True(t, "the canary has their notifications", func() bool {
 		page, err := c.user.Notifications(t.Context(), "", 10)
-		return err == nil && len(page.Notifications) == 3
+		return err == nil && len(page.Notifications) == 5
 	})
 	page := openPage(t, c.user)
 
@@ -215,7 +218,8 @@ func releaseLoneCanary(t *testing.T) *canary {
 	c := &canary{stack: startStack(t)}
 	id, name := "Id-"+mark[:12]+"-Kanari", "Nama "+mark[12:24]+" Kanari"
 	c.address = mark[24:] + ".kanari@surel.test"
-	c.leaks = newLeakDetector(t, id, name, c.address)
+	c.words = "Kata " + uuid.NewString()[:13]
+	c.leaks = newLeakDetector(t, id, name, c.address, c.words)
 	c.user = c.As(id, token(map[string]any{"sub": id, "name": name, "role": "resident"}))
 	return c
 }
@@ -229,7 +233,12 @@ func (c *canary) searchPlainAnswers() {
 	for _, r := range c.reports {
 		paths = append(paths, "/reports/"+r.ID.String(), "/reports/"+r.ID.String()+"/history")
 	}
-	for _, role := range []string{"resident", "official", "operator"} {
+	for _, role := range []string{"resident", "operator", "official"} {
+		if role == "official" {
+			for _, r := range c.reports {
+				paths = append(paths, "/reports/"+r.ID.String()+"/dialogue")
+			}
+		}
 		reader, good := c.userOf("other-"+role, role), 0
 		for _, path := range paths {
 			status, answer, err := operation{method: http.MethodGet, path: path}.send(c.t.Context(), c.gateway.URL, reader.Token())

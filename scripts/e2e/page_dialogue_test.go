@@ -2,13 +2,11 @@ package e2e
 
 import (
 	"fmt"
-	"net/http"
 	"testing"
 
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // choosePicture chooses a picture in the field, as the browser's own dialog does.
@@ -44,14 +42,6 @@ func (p *tapping) check(most int) {
 	}
 }
 
-// askReporter has an official ask the reporter something.
-func askReporter(t *testing.T, official *client.Client, report uuid.UUID, text string) {
-	t.Helper()
-	if err := official.Do(t.Context(), http.MethodPost, "/reports/"+report.String()+"/questions", map[string]string{"text": text}, nil); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // A resident answers the city's question on a phone, with a photo, in six taps from any
 // page, in both languages. The question stays under the bell until then. The official
 // reads the answer without a reload, and nobody else reads anything of it.
@@ -65,7 +55,7 @@ func TestPageAnswersQuestion(t *testing.T) {
 		"id": {"Pemerintah kota bertanya", "Hanya Anda dan pemerintah kota", "Jawaban Anda sudah diterima"},
 	} {
 		report := file(t, ana, "Dark crossing "+language)
-		askReporter(t, olga, report.ID, "Which lamp, "+language+"?")
+		askReporter(t, olga, report, "Which lamp, "+language+"?")
 		pane := c.reader(olga).open("queue?report="+report.ID.String(), browser.Width(1366, 768))
 		pane.do(browser.See(".dialogue .said", "Which lamp"), browser.See(".task", "Waiting for the resident"))
 		stranger := c.reader(c.signIn("Ben", "resident")).open("reports/"+report.ID.String(), phone)

@@ -176,6 +176,8 @@ func play(t *testing.T, author person) world {
 	work(t, olga, anonymous, benesReport)
 	moderate(t, c.Client, carl, olga, anonymous, await)
 	talk(t, residents[author].Client, carl, anonymous, await)
+	residents[author].converse(t, olga, anonymous)
+	olgas.await(before + len(reports) + 2) // with carl's, and the answer
 	// The upload is the same, whoever the author is.
 	photo := c.upload(residents[author].Client, anonymous, smallPicture(t))
 	await(anonymous)
@@ -268,6 +270,27 @@ func talk(t *testing.T, author, carl *client.Client, report client.Report, await
 	await(report)
 	comment(t, carl, report, false)
 	await(report)
+}
+
+// converse has olga ask the resident something about their report, and withdraw a second
+// question after the answer to the first. Nobody else is notified of it.
+func (r *resident) converse(t *testing.T, olga *client.Client, report client.Report) {
+	t.Helper()
+	askReporter(t, olga, report, "Which of the two doors?")
+	r.seen++
+	r.screen.await(r.seen)
+	answerQuestion(t, r.Client, report, "The one at the back.")
+	var second struct{ ID uuid.UUID }
+	path := "/reports/" + report.ID.String() + "/questions"
+	err := olga.Do(t.Context(), http.MethodPost, path, map[string]string{"text": "Since when?"}, &second)
+	r.seen++
+	r.screen.await(r.seen)
+	if err == nil {
+		err = olga.Do(t.Context(), http.MethodDelete, path+"/"+second.ID.String(), nil, nil)
+	}
+	if err != nil {
+		t.Fatalf("ask again: %v", err)
+	}
 }
 
 // addPhoto adds what anybody is served of a photo, and what whoever can read the
@@ -540,7 +563,7 @@ func (c *stack) observe(w world, reports []client.Report, readers map[string]*cl
 		"/reports/queue?disputed=true", "/reports/queue/waiting",
 	}
 	for _, report := range reports {
-		workbench = append(workbench, "/reports/"+report.ID.String()+"/work")
+		workbench = append(workbench, "/reports/"+report.ID.String()+"/work", "/reports/"+report.ID.String()+"/dialogue")
 	}
 	w["the workbench"] = c.answers(readers["olga"], workbench)
 	w["the operator"] = c.answers(operator, []string{

@@ -30,6 +30,52 @@ func (p *play) changeMinds(ctx context.Context) error {
 	return nil
 }
 
+// The notifications about a question.
+const (
+	questionAsked    = "report.question.asked"
+	questionAnswered = "report.answered"
+)
+
+// converse has the official ask who filed an anonymous report something, and its reporter
+// answer. Nobody else reads it, and the official does not learn who it is.
+func (p *play) converse(ctx context.Context) error {
+	for _, report := range p.reports {
+		if report.by.name != anonymousName || report.closed {
+			continue
+		}
+		official, path := p.people[officialName], "/reports/"+report.ID.String()
+		var seen client.Report
+		var dialogue struct {
+			Items []struct{ Kind, Text string }
+		}
+		const answer = "The one at the back"
+		for _, act := range []struct {
+			by           *person
+			method, path string
+			in, out      any
+		}{
+			{official, http.MethodPost, "/questions", map[string]string{"text": "Which of the two doors?"}, nil},
+			{report.by, http.MethodPost, "/answers", map[string]string{"text": answer}, nil},
+			{official, http.MethodGet, "/dialogue", nil, &dialogue},
+			{official, http.MethodGet, "", nil, &seen},
+		} {
+			if err := act.by.Do(ctx, act.method, path+act.path, act.in, act.out); err != nil {
+				return fmt.Errorf("question on an anonymous report: %s %s: %w", act.method, act.path, err)
+			}
+		}
+		if len(dialogue.Items) != 2 || dialogue.Items[1].Text != answer || seen.ReporterName != "" {
+			return fmt.Errorf("the official reads %+v of an anonymous report, want the answer alone", dialogue)
+		}
+		if err := p.people[residentNames[0]].Do(ctx, http.MethodGet, path+"/dialogue", nil, nil); err == nil {
+			return fmt.Errorf("%s can read the dialogue on the report %s", residentNames[0], report.ID)
+		}
+		fmt.Fprintf(p.out, "%s asks who filed “%s” something in private, and %s answers: nobody else can read it, and %s stays anonymous.\n",
+			officialName, shorten(report.Title, 34), anonymousName, anonymousName)
+		return nil
+	}
+	return nil
+}
+
 func (p *play) correct(ctx context.Context, report filed) error {
 	return p.act(ctx, officialName, "corrects where “"+shorten(report.Title, 34)+"” is", report.by, "", func() (uuid.UUID, int64, error) {
 		var corrected client.Report

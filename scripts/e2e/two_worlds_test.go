@@ -145,14 +145,17 @@ func play(t *testing.T, author person) world {
 		other.await(i + 1)
 	}
 	annsReport, benesReport, anonymous := reports[0], reports[1], reports[2]
-	for _, p := range []person{ann, bene} {
-		residents[p].load(c, reports)
-	}
+	c.loadPages(residents, reports)
 	carls, events := followEachOther(t, carl, residents[author].Client, anonymous), len(reports)+1
 	olgas.await(before + events)
 	feed.await(t, events)
 	other.await(events)
 
+	others := func() {
+		events++
+		feed.await(t, events)
+		c.awaitOutcomes(other, events)
+	}
 	await := func(report client.Report) {
 		reader := residents[author] // of the anonymous one, and of carl's, which the author follows
 		switch report.ID {
@@ -163,9 +166,7 @@ func play(t *testing.T, author person) world {
 		}
 		reader.seen++
 		reader.screen.await(reader.seen)
-		events++
-		feed.await(t, events)
-		c.awaitOutcomes(other, events)
+		others()
 	}
 	for _, voteType := range []string{"upvote", "downvote"} {
 		for _, report := range reports {
@@ -189,15 +190,9 @@ func play(t *testing.T, author person) world {
 	await(anonymous)
 	move(t, olga, carls, "in_progress", "Seen")
 	await(carls)
-	dispute(t, residents[author].Client, olga, anonymous, benesReport, await, func() {
-		events++
-		feed.await(t, events)
-		c.awaitOutcomes(other, events)
-	})
+	dispute(t, residents[author].Client, olga, anonymous, benesReport, await, others)
 	c.breakMessage(anonymous, author)
-	for _, p := range []person{ann, bene} {
-		residents[p].load(c, reports)
-	}
+	c.loadPages(residents, reports)
 
 	c.observe(w, append(reports, carls, nameless), map[string]*client.Client{"carl": carl, "olga": olga}, pavel)
 	w["the feed"] = feed.lines()
@@ -331,6 +326,14 @@ func (c *stack) openPages(people ...person) map[person]*resident {
 		residents[p] = r
 	}
 	return residents
+}
+
+// loadPages has residents load the page with the reports, one after the other.
+func (c *stack) loadPages(residents map[person]*resident, reports []client.Report) {
+	c.t.Helper()
+	for _, p := range []person{ann, bene} {
+		residents[p].load(c, reports)
+	}
 }
 
 // followEachOther has the author of the anonymous report follow one of carl's,
@@ -716,6 +719,7 @@ var chance = []struct {
 	replace func(string) string
 }{
 	{regexp.MustCompile(`v\d\.k1\.[A-Za-z0-9_-]+`), func(s string) string { return fmt.Sprintf("SEALED-%d", len(s)) }},
+	{regexp.MustCompile(`"median_seconds":\d+`), constant("MEDIAN")},
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), constant("UUID")},
 	{regexp.MustCompile(`\b[0-9A-HJKMNP-TV-Z]{4}-[0-9A-HJKMNP-TV-Z]{4}\b`), constant("REFERENCE")}, // made of the report's id
 	{regexp.MustCompile(`00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]`), constant("TRACE")},

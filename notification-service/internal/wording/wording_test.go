@@ -65,8 +65,12 @@ func TestResolutionAsks(t *testing.T) {
 				t.Fatal(err)
 			}
 			line, err := language.Line(Item{Data: data}, "", time.UTC)
-			if err != nil || strings.Contains(line.Text, question) != (asked != nil) || (line.Until != "") != (asked != nil) {
-				t.Errorf("%s: %q until %q, error %v", language, line.Text, line.Until, err)
+			_, brief, briefErr := language.Brief(Item{Data: data})
+			if err != nil || strings.Contains(line.Ask, question) != (asked != nil) || strings.HasSuffix(line.Ask, "11 Dec 2026, 23:59.") != (asked != nil && language == English) {
+				t.Errorf("%s: %+v, error %v", language, line, err)
+			}
+			if briefErr != nil || strings.HasSuffix(brief, question) != (asked != nil) {
+				t.Errorf("%s: in a push it is %q, error %v", language, brief, briefErr)
 			}
 		}
 	}

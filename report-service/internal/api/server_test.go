@@ -39,6 +39,7 @@ type testServer struct {
 	url      string
 	database string
 	pool     *pgxpool.Pool
+	db       *postgres.DB
 	logs     *lockedBuffer
 }
 
@@ -69,6 +70,7 @@ func newReplica(t testing.TB, database string, settings ...func(*api.Config)) *t
 	// Not run: what it publishes is tested elsewhere.
 	publisher := relay.New(relay.Defaults(), relay.Dependencies{Pool: s.pool, Log: log, Metrics: service.NewRegistry()})
 	db := postgres.NewDB(s.pool, keys, func(shards.Set) {})
+	s.db = db
 	db.AskOfResolutions(report.Resolutions{VerdictDays: 10})
 	ctx, end := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)

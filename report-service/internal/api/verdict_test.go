@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
 // resolve has an official resolve a report.
@@ -121,6 +124,41 @@ func TestVerdictWordsStayPrivate(t *testing.T) {
 	}
 	tracked := &tracker{s: s, secrets: []string{words}}
 	tracked.lookIntoTables("verdicts")
+}
+
+// Officials add photos of the finished work, which all answers tell from others, and without
+// one nothing is resolved where the city asks for it, by itself or with others.
+func TestPhotoOfTheFinishedWork(t *testing.T) {
+	t.Parallel()
+	_, set := withFiles(t)
+	s := newServer(t, set)
+	s.db.AskOfResolutions(report.Resolutions{NeedPhoto: true})
+	ann, olga := token(t, "ann", auth.Resident), token(t, "olga", auth.Official)
+	id := s.file(ann, "anonymous").ID
+	path := "/reports/" + id.String()
+	move := call{method: "PATCH", path: path + "/status", token: olga, body: `{"status":"resolved"}`}
+	if a := s.do(move); a.StatusCode != http.StatusConflict || !strings.Contains(string(a.body), "#photo-needed") {
+		t.Errorf("without a photo: %d %s", a.StatusCode, a.body)
+	}
+	bulk := call{method: "POST", path: "/reports/moves", token: olga, body: `{"status":"resolved","reports":[{"id":"` + id.String() + `"}]}`}
+	if moved, _ := ok[api.BulkMoved](s, bulk, http.StatusOK); moved.Results[0].Moved || moved.Results[0].Problem != "photo-needed" {
+		t.Errorf("with others: %+v", moved)
+	}
+	for _, tt := range []struct {
+		who, query string
+		status     int
+	}{
+		{ann, "?purpose=after", http.StatusForbidden}, {olga, "?purpose=before", http.StatusBadRequest}, {ann, "", http.StatusAccepted}, {olga, "?purpose=after", http.StatusAccepted},
+	} {
+		if a := s.do(put(photoPath(id, uuid.New())+tt.query, tt.who, "picture")); a.StatusCode != tt.status {
+			t.Errorf("%q: %d, want %d: %s", tt.query, a.StatusCode, tt.status, a.body)
+		}
+	}
+	list, _ := ok[api.PhotoList](s, call{method: "GET", path: path + "/photos", token: ann}, http.StatusOK)
+	if len(list.Photos) != 2 || list.Photos[0].Purpose != "" || list.Photos[1].Purpose != api.After {
+		t.Errorf("the photos are %+v", list.Photos)
+	}
+	ok[api.Report](s, move, http.StatusOK)
 }
 
 // officials are requests for what only officials read of a report.

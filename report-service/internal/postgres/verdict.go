@@ -131,18 +131,29 @@ func (d dispute) give(ctx context.Context, v report.FixVerdict) (report.FixVerdi
 	}
 }
 
+// maxConfirmed is how often a history says of a resolution that it is confirmed: a reporter may
+// change their mind, and not fill the history.
+const maxConfirmed = 2
+
+// since counts the entries of a kind in a report's history since its last status.
+func (d dispute) since(ctx context.Context, id uuid.UUID, kind report.ChangeKind) (n int, err error) {
+	err = d.tx.QueryRow(ctx, `
+		select count(*) from status_history where report_id = $1 and kind = $2 and id > (
+			select max(id) from status_history where report_id = $1 and from_status is distinct from to_status)`, id, string(kind)).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("look into the history: %w", err)
+	}
+	return n, nil
+}
+
 // open makes the original disputed, if it is resolved and not disputed already.
 func (d dispute) open(ctx context.Context, now time.Time) error {
+	if n, err := d.since(ctx, d.l.ID, report.Confirmed); err != nil || n >= maxConfirmed {
+		return cmp.Or[error](err, report.ErrDisputedBefore)
+	}
 	if d.original.Status == report.Resolved && !d.original.disputed {
-		var before bool
-		err := d.tx.QueryRow(ctx, `
-			select exists (select from status_history where report_id = $1 and kind = 'disputed' and id > (
-				select max(id) from status_history where report_id = $1 and from_status is distinct from to_status))`, d.original.ID).Scan(&before)
-		if err != nil {
-			return fmt.Errorf("look for a dispute: %w", err)
-		}
-		if before {
-			return report.ErrDisputedBefore
+		if n, err := d.since(ctx, d.original.ID, report.Disputed); err != nil || n > 0 {
+			return cmp.Or[error](err, report.ErrDisputedBefore)
 		}
 		if err := d.announce(ctx, d.original.Dispute(now), false); err != nil {
 			return err

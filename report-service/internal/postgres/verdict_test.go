@@ -291,8 +291,31 @@ func TestDuplicatesDisputeTheOriginal(t *testing.T) {
 	if f.number(`select count(*) from reports where disputed_at is not null`) != 0 || len(f.rowsOf(event.DisputedKey)) != 2 {
 		t.Error("the original is still disputed")
 	}
+	f.verdict(third, bob.ID, false, "Dark after all", report.DisputedBefore)
 	if got := f.kinds(original); got != "pending resolved disputed confirmed" {
 		t.Errorf("the history of the original is %q", got)
+	}
+}
+
+// A reporter who changes their mind all day does not fill the history.
+func TestFewChangesOfMind(t *testing.T) {
+	t.Parallel()
+	f := idleFixture(t)
+	f.db.AskOfResolutions(report.Resolutions{VerdictDays: 10})
+	f.start()
+	f.runDuplicates()
+	original, id := f.file(ann, draft(report.Public)).ID, f.file(bob, draft(report.Public)).ID
+	f.mustMark(id, original)
+	f.mustMove(original, report.Resolved, "")
+	f.followed()
+	f.mustMove(original, report.InProgress, "Again")
+	f.exec(`insert into verdicts (report_id, version, until) select id, 99, now() + interval '1 day' from reports where id = $1`, id)
+	for _, fixed := range []bool{false, true, false, true} {
+		f.verdict(id, bob.ID, fixed, "", "")
+	}
+	f.verdict(id, bob.ID, false, "", report.DisputedBefore)
+	if got := f.kinds(id); got != "pending resolved disputed confirmed disputed confirmed" {
+		t.Errorf("the history is %q", got)
 	}
 }
 

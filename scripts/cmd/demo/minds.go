@@ -10,8 +10,8 @@ import (
 	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
-// changeMinds has the official correct a report, its reporter hide their name from it, and
-// somebody withdraw a report that they have just filed.
+// changeMinds has the official correct a report, its reporter dispute that it is fixed and
+// hide their name from it, and somebody withdraw a report that they have just filed.
 func (p *play) changeMinds(ctx context.Context) error {
 	p.heading("People change their minds.")
 	// The mails about a nameless report would be others than those that are waited for.
@@ -20,6 +20,9 @@ func (p *play) changeMinds(ctx context.Context) error {
 			continue
 		}
 		if err := p.correct(ctx, report); err != nil {
+			return err
+		}
+		if err := p.dispute(ctx, report); err != nil {
 			return err
 		}
 		if err := p.hideName(ctx, report); err != nil {
@@ -82,6 +85,44 @@ func (p *play) correct(ctx context.Context, report filed) error {
 		body := map[string]string{"address": "Across the street", "reason": "It is on the other side"}
 		err := p.people[officialName].Do(ctx, http.MethodPatch, "/reports/"+report.ID.String(), body, &corrected)
 		return report.ID, corrected.Version, err
+	})
+}
+
+// dispute has the official resolve a report, unless it is, its reporter say that it is not
+// fixed, and the official keep it resolved.
+func (p *play) dispute(ctx context.Context, report filed) error {
+	official, title := p.people[officialName], "“"+shorten(report.Title, 30)+"”"
+	now, err := official.Report(ctx, report.ID)
+	if err != nil {
+		return fmt.Errorf("read a report: %w", err)
+	}
+	path := "/reports/" + report.ID.String()
+	version := func(err error) (uuid.UUID, int64, error) {
+		if err != nil {
+			return uuid.Nil, 0, err
+		}
+		changed, err := official.Report(ctx, report.ID)
+		return report.ID, changed.Version, err
+	}
+	if now.Status != "resolved" {
+		err := p.act(ctx, officialName, "resolves "+title, report.by, "", func() (uuid.UUID, int64, error) {
+			changed, err := official.SetStatus(ctx, report.ID, "resolved", "Done")
+			return report.ID, changed.Version, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	err = p.act(ctx, report.by.name, "says that "+title+" is not fixed", official, "", func() (uuid.UUID, int64, error) {
+		body := map[string]any{"fixed": false, "text": "It is as it was"}
+		return version(report.by.Do(ctx, http.MethodPut, path+"/verdict", body, nil))
+	})
+	if err != nil {
+		return err
+	}
+	return p.act(ctx, officialName, "keeps "+title+" resolved", report.by, "", func() (uuid.UUID, int64, error) {
+		body := map[string]string{"note": "It was fixed at our second visit"}
+		return version(official.Do(ctx, http.MethodPost, path+"/verdict/decision", body, nil))
 	})
 }
 

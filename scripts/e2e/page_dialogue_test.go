@@ -57,7 +57,7 @@ func TestPageAnswersQuestion(t *testing.T) {
 		report := file(t, ana, "Dark crossing "+language)
 		askReporter(t, olga, report, "Which lamp, "+language+"?")
 		pane := c.reader(olga).open("queue?report="+report.ID.String(), browser.Width(1366, 768))
-		pane.do(browser.See(".dialogue .said", "Which lamp"), browser.See(".task", "Waiting for the resident"))
+		pane.do(browser.See(".dialogue .said", "Which lamp"), browser.See(".task", "Waiting"))
 		stranger := c.reader(c.signIn("Ben", "resident")).open("reports/"+report.ID.String(), phone)
 
 		person := c.reader(ana)

@@ -379,7 +379,7 @@ func TestPageInternalWork(t *testing.T) {
 		browser.Until(`document.activeElement.matches('dialog textarea')`),
 		browser.Insert("Which of the two lamps?"),
 		browser.Click("dialog button.primary", "Send question"),
-		browser.See(".task", "Waiting for the resident"),
+		browser.See(".task", "Waiting"),
 		browser.See(".dialogue .said", "Which of the two lamps?"),
 		browser.Click("button", "Withdraw the question"),
 		browser.See(".acts li", "withdrew the question"),

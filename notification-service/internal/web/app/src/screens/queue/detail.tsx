@@ -2,6 +2,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import type { Task } from '../../api/client';
 import { Comments } from '../../comments/comments';
+import { OfficialPart } from '../../dialogue/official';
 import { number, t, tn } from '../../lang/queue';
 import { Directions } from '../../map/directions';
 import { located } from '../../map/located';
@@ -23,7 +24,7 @@ import { dayOf, exactTime, Time } from '../../ui/time';
 import { useSubject } from '../../ui/title';
 import { StatusForm } from '../report/status-form';
 import { Acts } from './acts';
-import { Between } from './between';
+import { Judged } from './judged';
 import { Duplicates } from './duplicates';
 import { Overdue } from './overdue';
 
@@ -89,6 +90,7 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onCorrect,
       {!task && <h2 tabIndex={-1}>{t(open.error.value ? 'report' : 'loading')}</h2>}
       {task && (
         <>
+          <Judged task={task} open={open} />
           <Head task={task} open={open} onCorrect={() => onCorrect(task)} />
           {task.abuse_reports > 0 && (
             <p class="note">
@@ -107,7 +109,7 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onCorrect,
               onLast={(last) => (lastComment.current = last?.id)}
             />
           )}
-          <Between task={task} open={open} />
+          <OfficialPart task={task} open={open} />
           <Worker task={task} onAssign={() => onAssign(task)} onAsk={() => onAsk(task)} />
           {!task.hidden_reason && (
             <StatusForm

@@ -258,8 +258,8 @@ function Row({ task, columns, index, isCurrent, isSelected, tabColumn, address, 
         {task.disputed && <strong class="mark disputed">{t('work.reporter.disputed')}</strong>}
         {task.not_answered && <strong class="mark not-answered">{t('work.reporter.not_answered')}</strong>}
         {task.waiting && (
-          <span class="where mark">
-            {t('work.reporter.waiting')}
+          <span class="where mark" title={t('work.reporter.waiting')}>
+            {t('work.waits')}
             {task.question && (
               <>
                 {' · '}

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 
 import type { Task, Work } from '../../api/client';
-import { OfficialPart } from '../../dialogue/official';
 import { t } from '../../lang/queue';
 import type { OpenWork } from '../../state/work';
 import { Modal } from '../../ui/modal';
@@ -9,16 +8,12 @@ import { Fault } from '../../ui/problem';
 import { href } from '../../ui/router';
 import { Time } from '../../ui/time';
 
-/** What is between officials and the reporter: whether it is fixed, and questions with their answers. */
-export function Between({ task, open }: { task: Task; open: OpenWork }) {
+/** What the reporter says about a resolution: on top while it is disputed, for it is to be decided on. */
+export function Judged({ task, open }: { task: Task; open: OpenWork }) {
   const work = open.work.value;
-  return (
-    <>
-      {task.disputed && work && <Disputed task={task} work={work} keep={(note) => open.keepResolved(task, note)} />}
-      {!task.disputed && work?.verdict?.text && <Said verdict={work.verdict} />}
-      <OfficialPart task={task} open={open} />
-    </>
-  );
+  if (!work) return null;
+  if (task.disputed) return <Disputed task={task} work={work} keep={(note) => open.keepResolved(task, note)} />;
+  return work.verdict?.text ? <Said verdict={work.verdict} /> : null;
 }
 
 type Verdict = NonNullable<Work['verdict']>;
@@ -27,8 +22,8 @@ type Verdict = NonNullable<Work['verdict']>;
 function Disputed({ task, work: { verdict, disputes = [] }, keep }: { task: Task; work: Work; keep(note: string): Promise<void> }) {
   const [asking, setAsking] = useState(false);
   return (
-    <section class="stack note" aria-labelledby="disputed">
-      <h3 id="disputed">{t('disputed')}</h3>
+    <section class="stack note" aria-label={t('work.reporter.disputed')}>
+      <strong>{t('disputed')}</strong>
       {verdict && !verdict.fixed && <Said verdict={verdict} />}
       {disputes.map(({ report_id, verdict }) => (
         <div key={report_id}>

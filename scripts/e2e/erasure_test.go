@@ -46,10 +46,7 @@ func TestErasureCanary(t *testing.T) {
 	vote(t, ben, anonymous, "downvote")
 	move(t, olga, public, "in_progress", "Seen")
 	follow(t, c.user, bens)
-	askReporter(t, olga, anonymous, "Do you still live at the back of it, "+c.words+"?")
-	answerQuestion(t, c.user, anonymous, c.words)
-	askReporter(t, olga, public, "And here?") // open
-	c.askForMails(anonymous)
+	c.askForMails(olga, anonymous, public)
 	eventually.True(t, "the canary has their notifications", func() bool {
 		page, err := c.user.Notifications(t.Context(), "", 10)
 		return err == nil && len(page.Notifications) == 5
@@ -123,10 +120,14 @@ func TestErasureCanary(t *testing.T) {
 }
 
 // askForMails gives the canary's address, to which a mail with a code waits to be
-// sent, as nothing sends mails here; a message that names the canary waits, too.
-func (c *canary) askForMails(report client.Report) {
+// sent, as nothing sends mails here; a message that names the canary waits, too. Before, the
+// canary answers a question about the one report, and gets another about the other.
+func (c *canary) askForMails(olga *client.Client, report, asked client.Report) {
 	c.t.Helper()
-	for _, asked := range []struct {
+	askReporter(c.t, olga, report, "Do you still live there, "+c.words+"?")
+	answerQuestion(c.t, c.user, report, c.words)
+	askReporter(c.t, olga, asked, "And here?")
+	for _, request := range []struct {
 		method, path string
 		body         any
 	}{
@@ -135,8 +136,8 @@ func (c *canary) askForMails(report client.Report) {
 		{http.MethodPut, "/me/digest", map[string]string{"frequency": "daily"}},
 		{http.MethodPut, "/me/mail-consents", map[string]any{"report_id": report.ID, "mail": true}},
 	} {
-		if err := c.user.Do(c.t.Context(), asked.method, asked.path, asked.body, nil); err != nil {
-			c.t.Fatalf("ask for mails: %s: %v", asked.path, err)
+		if err := c.user.Do(c.t.Context(), request.method, request.path, request.body, nil); err != nil {
+			c.t.Fatalf("ask for mails: %s: %v", request.path, err)
 		}
 	}
 	execute(c.t, c.notificationDB, `

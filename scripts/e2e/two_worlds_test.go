@@ -176,9 +176,7 @@ func play(t *testing.T, author person) world {
 	}
 	work(t, olga, anonymous, benesReport)
 	moderate(t, c.Client, carl, olga, anonymous, await)
-	talk(t, residents[author].Client, carl, anonymous, await)
-	residents[author].converse(t, olga, anonymous)
-	olgas.await(before + len(reports) + 2) // with carl's, and the answer
+	talk(t, residents[author], carl, olgas, anonymous, await)
 	// The upload is the same, whoever the author is.
 	photo := c.upload(residents[author].Client, anonymous, smallPicture(t))
 	await(anonymous)
@@ -258,13 +256,17 @@ func comment(t *testing.T, user *client.Client, report client.Report, anonymous 
 	}
 }
 
-// talk comments on a report: its author without a name, and carl by name.
-func talk(t *testing.T, author, carl *client.Client, report client.Report, await func(client.Report)) {
+// talk comments on a report: its author without a name, and carl by name. Then its author
+// answers a question of the official who looks at olgas.
+func talk(t *testing.T, author *resident, carl *client.Client, olgas *screen, report client.Report, await func(client.Report)) {
 	t.Helper()
-	comment(t, author, report, true)
+	comment(t, author.Client, report, true)
 	await(report)
 	comment(t, carl, report, false)
 	await(report)
+	shown, _ := olgas.count()
+	author.converse(t, olgas.user, report)
+	olgas.await(shown + 1) // the answer
 }
 
 // converse has olga ask the resident something about their report, and withdraw a second

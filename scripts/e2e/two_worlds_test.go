@@ -203,8 +203,8 @@ func play(t *testing.T, author person) world {
 }
 
 // dispute has the author of a report say that it is not fixed, then that it is, and dispute it
-// once more after it was reopened, until an official keeps it resolved. What nobody of the
-// author's stream is told of is awaited by others.
+// once more after it was reopened, until an official keeps it resolved. The author's own
+// stream has nothing of a verdict: others await it.
 func dispute(t *testing.T, author, olga *client.Client, report, duplicate client.Report, await func(client.Report), others func()) {
 	t.Helper()
 	if err := olga.Do(t.Context(), http.MethodDelete, "/reports/"+duplicate.ID.String()+"/duplicate-of", nil, nil); err != nil {

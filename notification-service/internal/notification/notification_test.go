@@ -20,7 +20,7 @@ func TestOverdueIsForOfficials(t *testing.T) {
 	}
 }
 
-// What is disputed is for officials, and for everybody without who says it. Whoever is in
+// Disputes are for officials, and for everybody without who says it. A person who is in
 // the message gets nothing of their own.
 func TestDisputesAreForOfficials(t *testing.T) {
 	t.Parallel()

@@ -65,7 +65,7 @@ func (s *Reports) GiveVerdict(ctx context.Context, id uuid.UUID, reporter string
 }
 
 // lockWithOriginal locks a report and its original, in the order in which Duplicates.Set
-// does; a report that is no duplicate is its own original.
+// does. A report that duplicates none is its own original.
 func lockWithOriginal(ctx context.Context, tx pgx.Tx, id uuid.UUID) (l, original *lockedReport, err error) {
 	locked, err := collect(ctx, tx, "lock reports", pgx.RowTo[uuid.UUID], `
 		select id from reports where id = $1 or id = (select duplicate_of from reports where id = $1) order by id for no key update`, id)

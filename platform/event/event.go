@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -28,7 +29,12 @@ const (
 	ReportOverdueKey Key = "report.overdue"
 	ModeratedKey     Key = "report.moderated"
 	CorrectedKey     Key = "report.corrected"
+	DisputedKey      Key = "report.disputed"
 	CommentedKey     Key = "report.commented"
+	AskedKey         Key = "report.question.asked"
+	RemindedKey      Key = "report.question.reminded"
+	AnsweredKey      Key = "report.answered"
+	ExpiredKey       Key = "report.question.expired"
 	PhotoReadyKey    Key = "report.photo.ready"
 	PhotoRefusedKey  Key = "report.photo.refused"
 	PhotoUploadedKey Key = "report.photo.uploaded"
@@ -48,7 +54,12 @@ var types = []struct {
 	{VoteReceivedKey, "queue.vote_received", false, func() Message { return new(VoteReceived) }},
 	{ModeratedKey, "queue.moderation", false, func() Message { return new(ReportModerated) }},
 	{CorrectedKey, "queue.corrections", false, func() Message { return new(ReportCorrected) }},
+	{DisputedKey, "queue.disputes", false, func() Message { return new(ReportDisputed) }},
 	{CommentedKey, "queue.comments", false, func() Message { return new(ReportCommented) }},
+	{AskedKey, "queue.questions", false, func() Message { return new(QuestionAsked) }},
+	{RemindedKey, "queue.questions", false, func() Message { return new(QuestionReminded) }},
+	{AnsweredKey, "queue.questions", false, func() Message { return new(ReportAnswered) }},
+	{ExpiredKey, "queue.questions", false, func() Message { return new(QuestionExpired) }},
 	{ReportOverdueKey, "queue.overdue", false, func() Message { return new(ReportOverdue) }},
 	{PhotoReadyKey, "queue.photo_results", false, func() Message { return new(PhotoReady) }},
 	{PhotoRefusedKey, "queue.photo_results", false, func() Message { return new(PhotoRefused) }},
@@ -133,8 +144,9 @@ const (
 )
 
 // A Message is one of *StatusUpdate, *ReportCreated, *VoteReceived,
-// *ReportModerated, *ReportCorrected, *ReportCommented, *ReportOverdue, *PhotoReady,
-// *PhotoRefused and *PhotoUploaded.
+// *ReportModerated, *ReportCorrected, *ReportDisputed, *ReportCommented,
+// *QuestionAsked, *QuestionReminded, *ReportAnswered, *QuestionExpired,
+// *ReportOverdue, *PhotoReady, *PhotoRefused and *PhotoUploaded.
 type Message interface {
 	// Key returns the routing key that the message travels under.
 	Key() Key
@@ -174,6 +186,9 @@ type StatusUpdate struct {
 	// writer does not know.
 	PreviousMessageID     uuid.UUID `json:"previous_message_id,omitzero"`
 	PreviousStatusVersion int64     `json:"previous_status_version,omitempty"`
+	// VerdictUntil is until when the reporter of a report that is resolved now may say
+	// whether it is fixed, in Unix seconds; 0 if nobody asks.
+	VerdictUntil int64 `json:"verdict_until,omitempty"`
 }
 
 // ReportCreated says that a resident filed a report.
@@ -227,6 +242,16 @@ type ReportCorrected struct {
 	PreviousLongitude  *float64 `json:"previous_longitude,omitempty"`
 }
 
+// ReportDisputed says that a reporter finds a resolved report not to be fixed, or no
+// longer does. It is for officials, and has neither who said it nor what else they said.
+// report-service never names the reporter in it.
+type ReportDisputed struct {
+	Subject
+	CategoryID   int32  `json:"category_id"`
+	CategoryName string `json:"category_name"`
+	Retracted    bool   `json:"retracted,omitempty"` // the reporter says by now that it is fixed
+}
+
 // ReportCommented says that the comments on a report have changed: a resident has
 // written one, or officials have hidden one or shown it again. It has neither the
 // author nor the text: readers fetch the comments that they may see. The version is that
@@ -235,6 +260,38 @@ type ReportCorrected struct {
 type ReportCommented struct {
 	Subject
 	CategoryID int32 `json:"category_id"`
+}
+
+// QuestionAsked says that an official has asked the reporter something. It does not
+// have the text, which the reporter and officials read at the report. The version is
+// that of the report, which does not change by it, nor by the messages below.
+type QuestionAsked struct {
+	Subject
+	QuestionID uuid.UUID `json:"question_id"`
+	EndsOn     string    `json:"ends_on"` // the last day for an answer, such as 2026-12-11
+}
+
+// QuestionReminded says that half of the time for an answer is over, and that there
+// is none.
+type QuestionReminded struct {
+	Subject
+	QuestionID uuid.UUID `json:"question_id"`
+	EndsOn     string    `json:"ends_on"`
+}
+
+// ReportAnswered says that the reporter has answered a question. It is for officials,
+// has neither the text nor a name, and report-service never names the reporter in it.
+// Its sealed recipient is the official who asked.
+type ReportAnswered struct {
+	Subject
+	QuestionID uuid.UUID `json:"question_id"`
+}
+
+// QuestionExpired says that the time for an answer is over, and that there is none.
+// It is for the same readers as ReportAnswered.
+type QuestionExpired struct {
+	Subject
+	QuestionID uuid.UUID `json:"question_id"`
 }
 
 // ReportOverdue says that the city has not finished its work on a report in the
@@ -287,8 +344,23 @@ func (*ReportModerated) Key() Key { return ModeratedKey }
 // Key returns CorrectedKey.
 func (*ReportCorrected) Key() Key { return CorrectedKey }
 
+// Key returns DisputedKey.
+func (*ReportDisputed) Key() Key { return DisputedKey }
+
 // Key returns CommentedKey.
 func (*ReportCommented) Key() Key { return CommentedKey }
+
+// Key returns AskedKey.
+func (*QuestionAsked) Key() Key { return AskedKey }
+
+// Key returns RemindedKey.
+func (*QuestionReminded) Key() Key { return RemindedKey }
+
+// Key returns AnsweredKey.
+func (*ReportAnswered) Key() Key { return AnsweredKey }
+
+// Key returns ExpiredKey.
+func (*QuestionExpired) Key() Key { return ExpiredKey }
 
 // Key returns ReportOverdueKey.
 func (*ReportOverdue) Key() Key { return ReportOverdueKey }
@@ -367,11 +439,16 @@ func unmarshal(body []byte, m Message) error {
 	var photo struct {
 		ID uuid.UUID `json:"photo_id"`
 	}
+	var question struct {
+		ID uuid.UUID `json:"question_id"`
+	}
 	switch {
 	case json.Unmarshal(body, &about) != nil:
 		return &FieldError{"report_id", "a UUID"}
 	case json.Unmarshal(body, &photo) != nil:
 		return &FieldError{"photo_id", "a UUID"}
+	case json.Unmarshal(body, &question) != nil:
+		return &FieldError{"question_id", "a UUID"}
 	}
 	return &FieldError{"previous_message_id", "a UUID"}
 }
@@ -396,6 +473,8 @@ func (m *StatusUpdate) Validate() error {
 		return &FieldError{"category_id", "a positive number"}
 	case m.PreviousStatusVersion < 0:
 		return &FieldError{"previous_status_version", "a positive number"}
+	case m.VerdictUntil < 0:
+		return &FieldError{"verdict_until", "a positive number"}
 	}
 	return oneOf("new_status", m.NewStatus, Pending, InProgress, Resolved, Rejected)
 }
@@ -471,12 +550,55 @@ func (m *ReportCorrected) Validate() error {
 }
 
 // Validate returns a *FieldError for the first field that breaks the contract.
+func (m *ReportDisputed) Validate() error {
+	if err := m.Subject.validate(); err != nil {
+		return err
+	}
+	switch {
+	case m.CategoryID <= 0:
+		return &FieldError{"category_id", "a positive number"}
+	case m.CategoryName == "":
+		return &FieldError{"category_name", "a text that is not empty"}
+	}
+	return nil
+}
+
+// Validate returns a *FieldError for the first field that breaks the contract.
 func (m *ReportCommented) Validate() error {
 	if err := m.Subject.validate(); err != nil {
 		return err
 	}
 	if m.CategoryID <= 0 {
 		return &FieldError{"category_id", "a positive number"}
+	}
+	return nil
+}
+
+// Validate returns a *FieldError for the first field that breaks the contract.
+func (m *QuestionAsked) Validate() error { return m.validQuestion(m.QuestionID, &m.EndsOn) }
+
+// Validate returns a *FieldError for the first field that breaks the contract.
+func (m *QuestionReminded) Validate() error { return m.validQuestion(m.QuestionID, &m.EndsOn) }
+
+// Validate returns a *FieldError for the first field that breaks the contract.
+func (m *ReportAnswered) Validate() error { return m.validQuestion(m.QuestionID, nil) }
+
+// Validate returns a *FieldError for the first field that breaks the contract.
+func (m *QuestionExpired) Validate() error { return m.validQuestion(m.QuestionID, nil) }
+
+// validQuestion checks what the messages about questions have in common, and the
+// last day for an answer unless it is nil.
+func (s *Subject) validQuestion(id uuid.UUID, endsOn *string) error {
+	if err := s.validate(); err != nil {
+		return err
+	}
+	if id == uuid.Nil {
+		return &FieldError{"question_id", "a UUID"}
+	}
+	if endsOn != nil {
+		if _, err := time.Parse(time.DateOnly, *endsOn); err != nil {
+			return &FieldError{"ends_on", "a date such as 2026-12-11"}
+		}
 	}
 	return nil
 }

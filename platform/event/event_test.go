@@ -22,7 +22,7 @@ var id = uuid.MustParse("018f6f3e-7b1a-7c11-8a55-0a4f6f0c9b01")
 // samples has one whole message per schema.
 var samples = map[string]event.Message{
 	"status-update.json": &event.StatusUpdate{Subject: subject(2), NewStatus: event.Resolved, Note: "New bulb", CategoryID: 2,
-		PreviousMessageID: previous, PreviousStatusVersion: 1, Reply: true},
+		PreviousMessageID: previous, PreviousStatusVersion: 1, Reply: true, VerdictUntil: 1768435200},
 	"report-created.json": &event.ReportCreated{Subject: subject(1), CategoryID: 2, CategoryName: "Street lights and signals",
 		ReporterName: "Ada", PrivacyLevel: event.Public},
 	"vote-received.json": &event.VoteReceived{Subject: subject(3), VoterID: "u2", VoteType: event.Upvote, NewScore: new(int64(-1)), CategoryID: 2},
@@ -32,15 +32,21 @@ var samples = map[string]event.Message{
 		RedactedNotes: []int64{2}, Note: "Names a neighbour"},
 	"report-corrected.json": &event.ReportCorrected{Subject: subject(4), CategoryID: 2, CategoryName: "Street lights and signals",
 		Note: "The other crossing", PlaceMoved: true, PreviousCategoryID: 3, PreviousLatitude: new(-6.8), PreviousLongitude: new(107.5)},
-	"report-commented.json": &event.ReportCommented{Subject: subject(4), CategoryID: 2},
-	"photo-ready.json":      &event.PhotoReady{Subject: subject(4), PhotoID: photo, CategoryID: 2},
-	"photo-refused.json":    &event.PhotoRefused{Subject: subject(4), PhotoID: photo, Reason: event.PhotoDamaged},
-	"photo-uploaded.json":   &event.PhotoUploaded{Subject: subject(3), PhotoID: photo},
+	"report-disputed.json":   &event.ReportDisputed{Subject: subject(4), CategoryID: 2, CategoryName: "Street lights and signals", Retracted: true},
+	"report-commented.json":  &event.ReportCommented{Subject: subject(4), CategoryID: 2},
+	"question-asked.json":    &event.QuestionAsked{Subject: subject(4), QuestionID: question, EndsOn: "2026-12-11"},
+	"question-reminded.json": &event.QuestionReminded{Subject: subject(4), QuestionID: question, EndsOn: "2026-12-11"},
+	"report-answered.json":   &event.ReportAnswered{Subject: subject(4), QuestionID: question},
+	"question-expired.json":  &event.QuestionExpired{Subject: subject(4), QuestionID: question},
+	"photo-ready.json":       &event.PhotoReady{Subject: subject(4), PhotoID: photo, CategoryID: 2},
+	"photo-refused.json":     &event.PhotoRefused{Subject: subject(4), PhotoID: photo, Reason: event.PhotoDamaged},
+	"photo-uploaded.json":    &event.PhotoUploaded{Subject: subject(3), PhotoID: photo},
 }
 
 var (
 	photo    = uuid.MustParse("018f6f3e-7b1a-7c11-8a55-0a4f6f0c9b02")
 	previous = uuid.MustParse("018f6f3e-7b1a-7c11-8a55-0a4f6f0c9b03")
+	question = uuid.MustParse("018f6f3e-7b1a-7c11-8a55-0a4f6f0c9b04")
 )
 
 func subject(version int64) event.Subject {

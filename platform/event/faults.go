@@ -16,6 +16,7 @@ var samples = map[string]json.RawMessage{
 	"action": json.RawMessage(`"redacted"`), "hidden": json.RawMessage(`false`), "redacted_notes": json.RawMessage(`[]`),
 	"due_at": json.RawMessage(`1`), "level": json.RawMessage(`1`),
 	"photo_id": json.RawMessage(`"0198c0de-0000-7000-8000-000000000001"`), "reason": json.RawMessage(`"failed"`),
+	"question_id": json.RawMessage(`"0198c0de-0000-7000-8000-000000000001"`), "ends_on": json.RawMessage(`"2026-12-11"`),
 }
 
 // Faults returns an error as Decode does for each field of body that breaks the

@@ -32,6 +32,7 @@ func TestNames(t *testing.T) {
 		{plain.Queue(event.ReportOverdueKey), "queue.overdue"},
 		{plain.Queue(event.ModeratedKey), "queue.moderation"},
 		{plain.Queue(event.CorrectedKey), "queue.corrections"},
+		{plain.Queue(event.DisputedKey), "queue.disputes"},
 		{plain.Queue(event.CommentedKey), "queue.comments"},
 		{plain.Queue(event.PhotoReadyKey), "queue.photo_results"},
 		{plain.Queue(event.PhotoRefusedKey), "queue.photo_results"},

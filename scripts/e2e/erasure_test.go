@@ -46,10 +46,10 @@ func TestErasureCanary(t *testing.T) {
 	vote(t, ben, anonymous, "downvote")
 	move(t, olga, public, "in_progress", "Seen")
 	follow(t, c.user, bens)
-	c.askForMails(anonymous)
+	c.askForMails(olga, anonymous, public)
 	eventually.True(t, "the canary has their notifications", func() bool {
 		page, err := c.user.Notifications(t.Context(), "", 10)
-		return err == nil && len(page.Notifications) == 3
+		return err == nil && len(page.Notifications) == 5
 	})
 	page := openPage(t, c.user)
 
@@ -60,6 +60,7 @@ func TestErasureCanary(t *testing.T) {
 	vote(t, ben, anonymous, "upvote")
 	vote(t, c.user, bens, "downvote")
 	move(t, olga, anonymous, "resolved", "Done")
+	giveVerdict(t, c.user, anonymous, false, "It is as it was. "+c.user.ID)
 	c.checkOutboxPublished()
 	ch := c.channel()
 	named := strings.Replace(voteBody(bens.ID, 7), `"voter_id":"v"`, `"voter_id":"`+c.user.ID+`"`, 1)
@@ -119,10 +120,14 @@ func TestErasureCanary(t *testing.T) {
 }
 
 // askForMails gives the canary's address, to which a mail with a code waits to be
-// sent, as nothing sends mails here; a message that names the canary waits, too.
-func (c *canary) askForMails(report client.Report) {
+// sent, as nothing sends mails here; a message that names the canary waits, too. Before, the
+// canary answers a question about the one report, and gets another about the other.
+func (c *canary) askForMails(olga *client.Client, report, asked client.Report) {
 	c.t.Helper()
-	for _, asked := range []struct {
+	askReporter(c.t, olga, report, "Do you still live there, "+c.words+"?")
+	answerQuestion(c.t, c.user, report, c.words)
+	askReporter(c.t, olga, asked, "And here?")
+	for _, request := range []struct {
 		method, path string
 		body         any
 	}{
@@ -131,8 +136,8 @@ func (c *canary) askForMails(report client.Report) {
 		{http.MethodPut, "/me/digest", map[string]string{"frequency": "daily"}},
 		{http.MethodPut, "/me/mail-consents", map[string]any{"report_id": report.ID, "mail": true}},
 	} {
-		if err := c.user.Do(c.t.Context(), asked.method, asked.path, asked.body, nil); err != nil {
-			c.t.Fatalf("ask for mails: %s: %v", asked.path, err)
+		if err := c.user.Do(c.t.Context(), request.method, request.path, request.body, nil); err != nil {
+			c.t.Fatalf("ask for mails: %s: %v", request.path, err)
 		}
 	}
 	execute(c.t, c.notificationDB, `
@@ -214,7 +219,8 @@ func releaseLoneCanary(t *testing.T) *canary {
 	c := &canary{stack: startStack(t)}
 	id, name := "Id-"+mark[:12]+"-Kanari", "Nama "+mark[12:24]+" Kanari"
 	c.address = mark[24:] + ".kanari@surel.test"
-	c.leaks = newLeakDetector(t, id, name, c.address)
+	c.words = "Kata " + uuid.NewString()[:13]
+	c.leaks = newLeakDetector(t, id, name, c.address, c.words)
 	c.user = c.As(id, token(map[string]any{"sub": id, "name": name, "role": "resident"}))
 	return c
 }
@@ -228,7 +234,12 @@ func (c *canary) searchPlainAnswers() {
 	for _, r := range c.reports {
 		paths = append(paths, "/reports/"+r.ID.String(), "/reports/"+r.ID.String()+"/history")
 	}
-	for _, role := range []string{"resident", "official", "operator"} {
+	for _, role := range []string{"resident", "operator", "official"} {
+		if role == "official" {
+			for _, r := range c.reports {
+				paths = append(paths, "/reports/"+r.ID.String()+"/dialogue")
+			}
+		}
 		reader, good := c.userOf("other-"+role, role), 0
 		for _, path := range paths {
 			status, answer, err := operation{method: http.MethodGet, path: path}.send(c.t.Context(), c.gateway.URL, reader.Token())

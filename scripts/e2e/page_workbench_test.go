@@ -59,6 +59,59 @@ func TestPageWorkbenchByKeyboard(t *testing.T) {
 	page.checkFaults()
 }
 
+// An official who corrects two of the reports and adds a photo of the finished work to
+// five needs no more keys: a key resolves a report with a photo, and another corrects.
+func TestPageWorkbenchByKeyboardWithPhotos(t *testing.T) {
+	t.Parallel()
+	const reports, most = 20, 61
+	c := startStack(t)
+	ana := c.signIn("Ana", "resident")
+	for i := range reports {
+		file(t, ana, fmt.Sprintf("Report %02d", i))
+	}
+	page := keys{tab: c.reader(c.signIn("Olga", "official")).open("queue", browser.Width(1366, 768))}
+	page.do(browser.See(".task", "Report 19"))
+	for i := range reports {
+		title := fmt.Sprintf("Report %02d", i)
+		if i > 0 {
+			page.do(focusOn(title))
+		}
+		if i%10 == 3 { // an arrow chooses another category
+			page.press("e")
+			page.do(browser.Until(`document.activeElement.matches('dialog select')`))
+			page.press(kb.ArrowDown, kb.Enter)
+			page.do(browser.Until(`!document.querySelector('dialog')`), focusOn(title))
+		}
+		if i%4 == 1 {
+			page.press("p")
+			page.do(browser.See(".desk-detail h2", title), chooseFinished, browser.Until(`document.querySelector('.status-form .chosen img')`))
+		} else {
+			page.press("m")
+			page.do(browser.Until(`document.activeElement.matches('.desk-detail input[type=radio]')`), browser.See(".desk-detail h2", title))
+			page.press(" ")
+		}
+		page.press(kb.Enter)
+	}
+	page.do(browser.See(".empty", "No reports here"))
+	c.checkStatuses("in_progress", reports-5)
+	c.checkStatuses("resolved", 5)
+	var finished, corrected int
+	err := c.reportDB.QueryRow(t.Context(), `select (select count(*) from photos where purpose = 'after'),
+		(select count(*) from status_history where correction is not null)`).Scan(&finished, &corrected)
+	if err != nil || finished != 5 || corrected != 2 {
+		t.Errorf("%d photos of finished work and %d corrections (error: %v), want 5 and 2", finished, corrected, err)
+	}
+	if page.pressed > most {
+		t.Errorf("%d keys for %d reports, want %d at most", page.pressed, reports, most)
+	}
+	t.Logf("%d reports moved with %d keys", reports, page.pressed)
+	page.checkFaults()
+}
+
+// chooseFinished chooses a picture where a form asks for a photo of the finished work,
+// as the browser's own dialog does.
+var chooseFinished = choosePicture(".status-form input[type=file]")
+
 // onTop waits until an element is in the window, and nothing covers it.
 func onTop(selector string) browser.Action {
 	return browser.Until(`((element) => {
@@ -322,13 +375,15 @@ func TestPageInternalWork(t *testing.T) {
 		browser.Press("a"), browser.See("dialog h2", "Assign 1 report"), browser.Press(kb.Enter),
 		browser.Until(`!document.querySelector('dialog')`), focusOn("Lamp is out"), focusOn("Olga"),
 		browser.See(".acts li", "you assigned it: Olga"),
-		browser.Click("button", "Wait for the resident"),
-		browser.Fill("Reason", "Which of the two lamps?"),
-		browser.Click("dialog button.primary", "Wait for the resident"),
-		browser.See(".task", "Waits for the resident"),
-		browser.See(".acts .internal", "Which of the two lamps?"),
-		browser.Click("button", "Stop waiting"),
-		browser.See(".acts li", "stopped waiting"),
+		browser.Press("q"),
+		browser.Until(`document.activeElement.matches('dialog textarea')`),
+		browser.Insert("Which of the two lamps?"),
+		browser.Click("dialog button.primary", "Send question"),
+		browser.See(".task", "Waiting"),
+		browser.See(".dialogue .said", "Which of the two lamps?"),
+		browser.Click("button", "Withdraw the question"),
+		browser.See(".acts li", "withdrew the question"),
+		browser.See(".dialogue small", "Withdrawn"),
 		browser.Click("summary", "Duplicates and moderation"),
 		browser.Click("button", "Mark as duplicate"),
 		browser.Click(".picker button", "Dark crossing"),

@@ -145,14 +145,17 @@ func play(t *testing.T, author person) world {
 		other.await(i + 1)
 	}
 	annsReport, benesReport, anonymous := reports[0], reports[1], reports[2]
-	for _, p := range []person{ann, bene} {
-		residents[p].load(c, reports)
-	}
+	c.loadPages(residents, reports)
 	carls, events := followEachOther(t, carl, residents[author].Client, anonymous), len(reports)+1
 	olgas.await(before + events)
 	feed.await(t, events)
 	other.await(events)
 
+	others := func() {
+		events++
+		feed.await(t, events)
+		c.awaitOutcomes(other, events)
+	}
 	await := func(report client.Report) {
 		reader := residents[author] // of the anonymous one, and of carl's, which the author follows
 		switch report.ID {
@@ -163,9 +166,7 @@ func play(t *testing.T, author person) world {
 		}
 		reader.seen++
 		reader.screen.await(reader.seen)
-		events++
-		feed.await(t, events)
-		c.awaitOutcomes(other, events)
+		others()
 	}
 	for _, voteType := range []string{"upvote", "downvote"} {
 		for _, report := range reports {
@@ -175,7 +176,7 @@ func play(t *testing.T, author person) world {
 	}
 	work(t, olga, anonymous, benesReport)
 	moderate(t, c.Client, carl, olga, anonymous, await)
-	talk(t, residents[author].Client, carl, anonymous, await)
+	talk(t, residents[author], carl, olgas, anonymous, await)
 	// The upload is the same, whoever the author is.
 	photo := c.upload(residents[author].Client, anonymous, smallPicture(t))
 	await(anonymous)
@@ -187,10 +188,9 @@ func play(t *testing.T, author person) world {
 	await(anonymous)
 	move(t, olga, carls, "in_progress", "Seen")
 	await(carls)
+	dispute(t, residents[author].Client, olga, anonymous, benesReport, await, others)
 	c.breakMessage(anonymous, author)
-	for _, p := range []person{ann, bene} {
-		residents[p].load(c, reports)
-	}
+	c.loadPages(residents, reports)
 
 	c.observe(w, append(reports, carls, nameless), map[string]*client.Client{"carl": carl, "olga": olga}, pavel)
 	w["the feed"] = feed.lines()
@@ -200,6 +200,30 @@ func play(t *testing.T, author person) world {
 		w.addExchange(exchange, s)
 	}
 	return w
+}
+
+// dispute has the author of a report say that it is not fixed, then that it is, and dispute it
+// once more after it was reopened, until an official keeps it resolved. The author's own
+// stream has nothing of a verdict: others await it.
+func dispute(t *testing.T, author, olga *client.Client, report, duplicate client.Report, await func(client.Report), others func()) {
+	t.Helper()
+	if err := olga.Do(t.Context(), http.MethodDelete, "/reports/"+duplicate.ID.String()+"/duplicate-of", nil, nil); err != nil {
+		t.Fatalf("end a duplicate: %v", err) // it would end at the same moment
+	}
+	move(t, olga, report, "resolved", "Done")
+	await(report)
+	giveVerdict(t, author, report, false, "It is as it was")
+	others()
+	giveVerdict(t, author, report, true, "")
+	others()
+	move(t, olga, report, "in_progress", "Seen")
+	await(report)
+	move(t, olga, report, "resolved", "Done")
+	await(report)
+	giveVerdict(t, author, report, false, "It is as it was")
+	others()
+	keepResolved(t, olga, report, "It was fixed at our visit")
+	await(report)
 }
 
 // spyOnExchanges listens to all that the services publish, by exchange.
@@ -232,13 +256,38 @@ func comment(t *testing.T, user *client.Client, report client.Report, anonymous 
 	}
 }
 
-// talk comments on a report: its author without a name, and carl by name.
-func talk(t *testing.T, author, carl *client.Client, report client.Report, await func(client.Report)) {
+// talk comments on a report: its author without a name, and carl by name. Then its author
+// answers a question of the official who looks at olgas.
+func talk(t *testing.T, author *resident, carl *client.Client, olgas *screen, report client.Report, await func(client.Report)) {
 	t.Helper()
-	comment(t, author, report, true)
+	comment(t, author.Client, report, true)
 	await(report)
 	comment(t, carl, report, false)
 	await(report)
+	shown, _ := olgas.count()
+	author.converse(t, olgas.user, report)
+	olgas.await(shown + 1) // the answer
+}
+
+// converse has olga ask the resident something about their report, and withdraw a second
+// question after the answer to the first. Nobody else is notified of it.
+func (r *resident) converse(t *testing.T, olga *client.Client, report client.Report) {
+	t.Helper()
+	askReporter(t, olga, report, "Which of the two doors?")
+	r.seen++
+	r.screen.await(r.seen)
+	answerQuestion(t, r.Client, report, "The one at the back.")
+	var second struct{ ID uuid.UUID }
+	path := "/reports/" + report.ID.String() + "/questions"
+	err := olga.Do(t.Context(), http.MethodPost, path, map[string]string{"text": "Since when?"}, &second)
+	r.seen++
+	r.screen.await(r.seen)
+	if err == nil {
+		err = olga.Do(t.Context(), http.MethodDelete, path+"/"+second.ID.String(), nil, nil)
+	}
+	if err != nil {
+		t.Fatalf("ask again: %v", err)
+	}
 }
 
 // addPhoto adds what anybody is served of a photo, and what whoever can read the
@@ -279,6 +328,14 @@ func (c *stack) openPages(people ...person) map[person]*resident {
 		residents[p] = r
 	}
 	return residents
+}
+
+// loadPages has residents load the page with the reports, one after the other.
+func (c *stack) loadPages(residents map[person]*resident, reports []client.Report) {
+	c.t.Helper()
+	for _, p := range []person{ann, bene} {
+		residents[p].load(c, reports)
+	}
 }
 
 // followEachOther has the author of the anonymous report follow one of carl's,
@@ -508,9 +565,10 @@ func (c *stack) observe(w world, reports []client.Report, readers map[string]*cl
 	workbench := []string{
 		"/reports/queue", "/reports/queue/counts", "/reports/queue?order=changed", "/reports/export", "/reports/numbers?interval=day",
 		"/reports/moves", "/reports/categories", "/reports/departments", "/reports/templates", "/reports/views", "/reports/queue/abuse", "/reports/queue?hidden=true",
+		"/reports/queue?disputed=true", "/reports/queue/waiting",
 	}
 	for _, report := range reports {
-		workbench = append(workbench, "/reports/"+report.ID.String()+"/work")
+		workbench = append(workbench, "/reports/"+report.ID.String()+"/work", "/reports/"+report.ID.String()+"/dialogue")
 	}
 	w["the workbench"] = c.answers(readers["olga"], workbench)
 	w["the operator"] = c.answers(operator, []string{
@@ -663,6 +721,7 @@ var chance = []struct {
 	replace func(string) string
 }{
 	{regexp.MustCompile(`v\d\.k1\.[A-Za-z0-9_-]+`), func(s string) string { return fmt.Sprintf("SEALED-%d", len(s)) }},
+	{regexp.MustCompile(`"median_seconds":\d+`), constant("MEDIAN")},
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), constant("UUID")},
 	{regexp.MustCompile(`\b[0-9A-HJKMNP-TV-Z]{4}-[0-9A-HJKMNP-TV-Z]{4}\b`), constant("REFERENCE")}, // made of the report's id
 	{regexp.MustCompile(`00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]`), constant("TRACE")},

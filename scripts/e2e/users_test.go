@@ -76,6 +76,24 @@ func say(t *testing.T, official *client.Client, report client.Report, text strin
 	return sight{moved, report.ID, changed.Version}
 }
 
+// giveVerdict has the reporter of a resolved report say whether it is fixed. They see
+// nothing of it themselves.
+func giveVerdict(t *testing.T, reporter *client.Client, report client.Report, fixed bool, text string) {
+	t.Helper()
+	body := map[string]any{"fixed": fixed, "text": text}
+	if err := reporter.Do(t.Context(), http.MethodPut, "/reports/"+report.ID.String()+"/verdict", body, nil); err != nil {
+		t.Fatalf("give a verdict: %v", err)
+	}
+}
+
+// keepResolved has an official keep a disputed report resolved.
+func keepResolved(t *testing.T, official *client.Client, report client.Report, note string) {
+	t.Helper()
+	if err := official.Do(t.Context(), http.MethodPost, "/reports/"+report.ID.String()+"/verdict/decision", map[string]string{"note": note}, nil); err != nil {
+		t.Fatalf("keep a report resolved: %v", err)
+	}
+}
+
 // sightOf returns what the officials are to see of a new report.
 func sightOf(report client.Report) sight { return sight{created, report.ID, report.Version} }
 

@@ -144,7 +144,7 @@ func TestPushPreferences(t *testing.T) {
 	}
 	wanted(`{"email":[]}`) // nothing until it is asked for
 	s.do(call{method: "POST", path: "/me/push", token: ann, body: subscription("https://a.push.example.org/1")}, 201, nil)
-	wanted(`{"email":[],"push":["report.status.updated"]}`)
+	wanted(`{"email":[],"push":["report.status.updated","report.question.asked","report.question.reminded"]}`)
 	put(`{"email":[],"push":["report.vote.received"]}`, 200)
 	wanted(`{"email":[],"push":["report.vote.received"]}`)
 	put(`{"email":["report.vote.received"],"push":[]}`, 404) // there is no address

@@ -81,6 +81,7 @@ const (
 	FeedEventTypeReportCommented     FeedEventType = "report.commented"
 	FeedEventTypeReportCorrected     FeedEventType = "report.corrected"
 	FeedEventTypeReportCreated       FeedEventType = "report.created"
+	FeedEventTypeReportDisputed      FeedEventType = "report.disputed"
 	FeedEventTypeReportModerated     FeedEventType = "report.moderated"
 	FeedEventTypeReportOverdue       FeedEventType = "report.overdue"
 	FeedEventTypeReportPhotoReady    FeedEventType = "report.photo.ready"
@@ -96,9 +97,11 @@ const (
 
 // Defines values for MailKind.
 const (
-	MailKindReportCorrected     MailKind = "report.corrected"
-	MailKindReportStatusUpdated MailKind = "report.status.updated"
-	MailKindReportVoteReceived  MailKind = "report.vote.received"
+	MailKindReportCorrected        MailKind = "report.corrected"
+	MailKindReportQuestionAsked    MailKind = "report.question.asked"
+	MailKindReportQuestionReminded MailKind = "report.question.reminded"
+	MailKindReportStatusUpdated    MailKind = "report.status.updated"
+	MailKindReportVoteReceived     MailKind = "report.vote.received"
 )
 
 // Defines values for MailLanguage.
@@ -118,15 +121,20 @@ const (
 
 // Defines values for NotificationType.
 const (
-	NotificationTypeReportCommented     NotificationType = "report.commented"
-	NotificationTypeReportCorrected     NotificationType = "report.corrected"
-	NotificationTypeReportCreated       NotificationType = "report.created"
-	NotificationTypeReportModerated     NotificationType = "report.moderated"
-	NotificationTypeReportOverdue       NotificationType = "report.overdue"
-	NotificationTypeReportPhotoReady    NotificationType = "report.photo.ready"
-	NotificationTypeReportPhotoRefused  NotificationType = "report.photo.refused"
-	NotificationTypeReportStatusUpdated NotificationType = "report.status.updated"
-	NotificationTypeReportVoteReceived  NotificationType = "report.vote.received"
+	NotificationTypeReportAnswered         NotificationType = "report.answered"
+	NotificationTypeReportCommented        NotificationType = "report.commented"
+	NotificationTypeReportCorrected        NotificationType = "report.corrected"
+	NotificationTypeReportCreated          NotificationType = "report.created"
+	NotificationTypeReportDisputed         NotificationType = "report.disputed"
+	NotificationTypeReportModerated        NotificationType = "report.moderated"
+	NotificationTypeReportOverdue          NotificationType = "report.overdue"
+	NotificationTypeReportPhotoReady       NotificationType = "report.photo.ready"
+	NotificationTypeReportPhotoRefused     NotificationType = "report.photo.refused"
+	NotificationTypeReportQuestionAsked    NotificationType = "report.question.asked"
+	NotificationTypeReportQuestionExpired  NotificationType = "report.question.expired"
+	NotificationTypeReportQuestionReminded NotificationType = "report.question.reminded"
+	NotificationTypeReportStatusUpdated    NotificationType = "report.status.updated"
+	NotificationTypeReportVoteReceived     NotificationType = "report.vote.received"
 )
 
 // Defines values for NotificationVoteType.
@@ -202,6 +210,7 @@ const (
 	WebhookEventTypeReportCommented     WebhookEventType = "report.commented"
 	WebhookEventTypeReportCorrected     WebhookEventType = "report.corrected"
 	WebhookEventTypeReportCreated       WebhookEventType = "report.created"
+	WebhookEventTypeReportDisputed      WebhookEventType = "report.disputed"
 	WebhookEventTypeReportModerated     WebhookEventType = "report.moderated"
 	WebhookEventTypeReportOverdue       WebhookEventType = "report.overdue"
 	WebhookEventTypeReportPhotoReady    WebhookEventType = "report.photo.ready"
@@ -234,6 +243,11 @@ const (
 // Defines values for WebhookReportCreatedType.
 const (
 	WebhookReportCreatedTypeReportCreated WebhookReportCreatedType = "report.created"
+)
+
+// Defines values for WebhookReportDisputedType.
+const (
+	WebhookReportDisputedTypeReportDisputed WebhookReportDisputedType = "report.disputed"
 )
 
 // Defines values for WebhookReportModeratedType.
@@ -311,8 +325,9 @@ type Contact struct {
 	Address string `json:"address"`
 
 	// Email The types of notifications that one is mailed at once, as in `Preferences`.
-	// The first code that is typed makes it `report.status.updated`, unless one
-	// has chosen before.
+	// The first code that is typed makes it `report.status.updated`,
+	// `report.question.asked` and `report.question.reminded`, unless one has chosen
+	// before.
 	Email    []MailKind   `json:"email"`
 	Language MailLanguage `json:"language"`
 
@@ -707,15 +722,18 @@ type FeedEvent struct {
 	PlaceMoved bool `json:"place_moved,omitempty,omitzero"`
 
 	// PreviousCategoryID Of a correction of the category.
-	PreviousCategoryID int32             `json:"previous_category_id,omitempty,omitzero"`
-	Reply              bool              `json:"reply,omitempty,omitzero"`
-	ReportID           uuid.UUID         `json:"report_id"`
-	ReportTitle        string            `json:"report_title"`
-	ReportVersion      int64             `json:"report_version"`
-	Score              *int64            `json:"score,omitempty"`
-	Status             ReportStatus      `json:"status,omitempty,omitzero"`
-	Type               FeedEventType     `json:"type"`
-	VoteType           FeedEventVoteType `json:"vote_type,omitempty,omitzero"`
+	PreviousCategoryID int32     `json:"previous_category_id,omitempty,omitzero"`
+	Reply              bool      `json:"reply,omitempty,omitzero"`
+	ReportID           uuid.UUID `json:"report_id"`
+	ReportTitle        string    `json:"report_title"`
+	ReportVersion      int64     `json:"report_version"`
+
+	// Retracted Of `report.disputed`: the reporter says by now that it is fixed.
+	Retracted bool              `json:"retracted,omitempty,omitzero"`
+	Score     *int64            `json:"score,omitempty"`
+	Status    ReportStatus      `json:"status,omitempty,omitzero"`
+	Type      FeedEventType     `json:"type"`
+	VoteType  FeedEventVoteType `json:"vote_type,omitempty,omitzero"`
 }
 
 // FeedEventType defines model for FeedEvent.Type.
@@ -869,13 +887,19 @@ type Notification struct {
 	// it, shown it again, or put other words in the place of some; or its reporter
 	// has hidden the name (`name_hidden`) or withdrawn the report (`withdrawn`). The title of a hidden report is its
 	// reference number.
-	Action       Moderation `json:"action,omitempty,omitzero"`
-	CategoryID   int32      `json:"category_id,omitempty,omitzero"`
-	CategoryName string     `json:"category_name,omitempty,omitzero"`
-	CreatedAt    time.Time  `json:"created_at"`
+	Action Moderation `json:"action,omitempty,omitzero"`
+
+	// AskedBy The id of the official who asked, in the officials' stream.
+	AskedBy      string    `json:"asked_by,omitempty,omitzero"`
+	CategoryID   int32     `json:"category_id,omitempty,omitzero"`
+	CategoryName string    `json:"category_name,omitempty,omitzero"`
+	CreatedAt    time.Time `json:"created_at"`
 
 	// DueAt When a report that is overdue was to be finished.
-	DueAt      time.Time `json:"due_at,omitempty,omitzero"`
+	DueAt time.Time `json:"due_at,omitempty,omitzero"`
+
+	// EndsOn The last day for an answer, as a date of the city, such as 2026-12-11.
+	EndsOn     string    `json:"ends_on,omitempty,omitzero"`
 	HappenedAt time.Time `json:"happened_at"`
 
 	// Hidden Whether officials have hidden the report.
@@ -897,6 +921,9 @@ type Notification struct {
 	// PreviousCategoryID Of a correction of the category.
 	PreviousCategoryID int32 `json:"previous_category_id,omitempty,omitzero"`
 
+	// QuestionID The question to the reporter, whose text is in the dialogue of report-service alone.
+	QuestionID uuid.UUID `json:"question_id,omitempty,omitzero"`
+
 	// Read In a stream always false.
 	Read bool `json:"read"`
 
@@ -913,11 +940,18 @@ type Notification struct {
 	// ReportVersion Drop what is older than the version already shown.
 	ReportVersion int64 `json:"report_version"`
 
+	// Retracted Of `report.disputed`: the reporter says by now that it is fixed.
+	Retracted bool `json:"retracted,omitempty,omitzero"`
+
 	// Score Upvotes less downvotes, after this vote.
-	Score    *int64               `json:"score,omitempty"`
-	Status   ReportStatus         `json:"status,omitempty,omitzero"`
-	Type     NotificationType     `json:"type"`
-	VoteType NotificationVoteType `json:"vote_type,omitempty,omitzero"`
+	Score  *int64           `json:"score,omitempty"`
+	Status ReportStatus     `json:"status,omitempty,omitzero"`
+	Type   NotificationType `json:"type"`
+
+	// VerdictUntil Of a resolution, for the reporter alone: until when they may say
+	// whether it is fixed, at the report.
+	VerdictUntil time.Time            `json:"verdict_until,omitempty,omitzero"`
+	VoteType     NotificationVoteType `json:"vote_type,omitempty,omitzero"`
 
 	// WordsVersion The version of the report whose words this has, where officials have
 	// taken the words that it came with; absent otherwise.
@@ -1506,6 +1540,35 @@ type WebhookReportCreated struct {
 // WebhookReportCreatedType defines model for WebhookReportCreated.Type.
 type WebhookReportCreatedType string
 
+// WebhookReportDisputed A reporter says that a resolved report is not fixed, and an official is to
+// reopen it or to keep it resolved. Nothing in it says who, or what else they
+// said. It comes again with `retracted` if the reporter says by then that it
+// is fixed.
+type WebhookReportDisputed struct {
+	Data struct {
+		CategoryID   int32  `json:"category_id,omitempty,omitzero"`
+		CategoryName string `json:"category_name"`
+
+		// Position A place on earth, in degrees. It is missing where the report has none.
+		Position    WebhookPosition `json:"position,omitempty,omitzero"`
+		ReportID    uuid.UUID       `json:"report_id"`
+		ReportTitle string          `json:"report_title"`
+
+		// ReportVersion Drop what is older than what you have.
+		ReportVersion int64 `json:"report_version"`
+
+		// Retracted Whether it is no longer disputed.
+		Retracted bool `json:"retracted,omitempty,omitzero"`
+	} `json:"data"`
+
+	// Timestamp When it happened.
+	Timestamp time.Time                 `json:"timestamp"`
+	Type      WebhookReportDisputedType `json:"type"`
+}
+
+// WebhookReportDisputedType defines model for WebhookReportDisputed.Type.
+type WebhookReportDisputedType string
+
 // WebhookReportModerated An official has hidden a report, shown it again or redacted words of
 // it. Words that came with a lower version are to be forgotten.
 type WebhookReportModerated struct {
@@ -1803,6 +1866,19 @@ type OnReportCreatedParams struct {
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
 }
 
+// OnReportDisputedParams defines parameters for OnReportDisputed.
+type OnReportDisputedParams struct {
+	// WebhookID The id of the event. All attempts and repetitions of it have the same.
+	WebhookID WebhookID `json:"webhook-id"`
+
+	// WebhookTimestamp When this attempt was made, in Unix seconds. Refuse what is more than five minutes away.
+	WebhookTimestamp WebhookTimestamp `json:"webhook-timestamp"`
+
+	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
+	// Webhooks asks, joined by spaces; during a rotation there are two.
+	WebhookSignature WebhookSignature `json:"webhook-signature"`
+}
+
 // OnReportModeratedParams defines parameters for OnReportModerated.
 type OnReportModeratedParams struct {
 	// WebhookID The id of the event. All attempts and repetitions of it have the same.
@@ -1889,6 +1965,9 @@ type OnReportCorrectedJSONRequestBody = WebhookReportCorrected
 
 // OnReportCreatedJSONRequestBody defines body for OnReportCreated for application/json ContentType.
 type OnReportCreatedJSONRequestBody = WebhookReportCreated
+
+// OnReportDisputedJSONRequestBody defines body for OnReportDisputed for application/json ContentType.
+type OnReportDisputedJSONRequestBody = WebhookReportDisputed
 
 // OnReportModeratedJSONRequestBody defines body for OnReportModerated for application/json ContentType.
 type OnReportModeratedJSONRequestBody = WebhookReportModerated

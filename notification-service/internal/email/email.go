@@ -65,11 +65,15 @@ const OverdueLevel = 3
 
 // Kinds are the types of notifications that a reader may be written about at
 // once.
-var Kinds = []string{string(event.StatusUpdatedKey), string(event.VoteReceivedKey), string(event.CorrectedKey)}
+var Kinds = []string{string(event.StatusUpdatedKey), string(event.AskedKey), string(event.RemindedKey), string(event.VoteReceivedKey), string(event.CorrectedKey)}
+
+// AnonymousKinds are those of them that a reader may be written about who has agreed to
+// mails about an anonymous report.
+var AnonymousKinds = []string{string(event.StatusUpdatedKey), string(event.AskedKey), string(event.RemindedKey)}
 
 // DefaultKinds are the kinds that a reader is mailed once an address is proven, until
 // the reader chooses. Votes may be many.
-var DefaultKinds = []string{string(event.StatusUpdatedKey)}
+var DefaultKinds = []string{string(event.StatusUpdatedKey), string(event.AskedKey), string(event.RemindedKey)}
 
 // Times that no operator needs to change.
 const (

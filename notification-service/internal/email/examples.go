@@ -28,8 +28,13 @@ func Examples(language wording.Language) (map[string]string, error) {
 	vote.Type, vote.ReportTitle, vote.Status, vote.Note, vote.Score = event.VoteReceivedKey, "Sampah menumpuk di belakang Pasar Bogor", "", "", new(int64(27))
 	corrected := status
 	corrected.Type, corrected.Status, corrected.Note = event.CorrectedKey, "", "Lampunya ada di perempatan sebelah."
+	asked := status
+	asked.Type, asked.Status, asked.Note = event.AskedKey, "", ""
+	reminded := asked
+	reminded.Type = event.RemindedKey
 	resolved := status
 	resolved.Status, resolved.ReportTitle, resolved.Note = event.Resolved, "Pipa air bocor", "Pipanya sudah diganti."
+	resolved.VerdictUntil = new(time.Date(2026, 12, 4, 17, 0, 0, 0, time.UTC))
 
 	all := make(map[string]string)
 	for kind, of := range map[string]struct {
@@ -42,6 +47,8 @@ func Examples(language wording.Language) (map[string]string, error) {
 		string(event.StatusUpdatedKey): {total: 1, items: []notification.Data{status}},
 		string(event.VoteReceivedKey):  {total: 1, items: []notification.Data{vote}},
 		string(event.CorrectedKey):     {total: 1, items: []notification.Data{corrected}},
+		string(event.AskedKey):         {total: 1, items: []notification.Data{asked}},
+		string(event.RemindedKey):      {total: 1, items: []notification.Data{reminded}},
 		Digest:                         {total: 27, withheld: 2, items: []notification.Data{status, resolved, vote}},
 		Overdue: {notice: Notice{Overdue: []OverdueCount{
 			{CategoryID: 2, Category: "Street lights and signals", Count: 3}, {CategoryID: 3, Category: "Waste and illegal dumping", Count: 1}}}},

@@ -4,6 +4,7 @@ package notification
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -33,10 +34,15 @@ type Data struct {
 	CategoryName  string            `json:"category_name,omitempty"`
 	PlaceMoved    bool              `json:"place_moved,omitempty"`          // of a correction: the place or the address is another
 	CategoryWas   int32             `json:"previous_category_id,omitempty"` // of a correction of the category
+	VerdictUntil  *time.Time        `json:"verdict_until,omitempty"`        // of a resolution, for the reporter alone: until when they may say whether it is fixed
+	Retracted     bool              `json:"retracted,omitempty"`            // of a dispute: the reporter says by now that it is fixed
 	VoteType      event.VoteType    `json:"vote_type,omitempty"`
 	Score         *int64            `json:"score,omitempty"`
 	DueAt         *time.Time        `json:"due_at,omitempty"`        // of a report that is overdue
 	OverdueLevel  int32             `json:"overdue_level,omitempty"` // likewise, from 1
+	QuestionID    uuid.UUID         `json:"question_id,omitzero"`    // to the reporter
+	EndsOn        string            `json:"ends_on,omitempty"`       // the last day for an answer
+	AskedBy       string            `json:"asked_by,omitempty"`      // the official who asked, for officials alone
 	PhotoID       uuid.UUID         `json:"photo_id,omitzero"`
 	Reason        event.PhotoReason `json:"reason,omitempty"` // for which a photo is not shown
 	Action        event.Moderation  `json:"action,omitempty"` // what officials did to the public parts
@@ -105,16 +111,16 @@ type Effect struct {
 // Of returns the effect of m. The recipient is the user who filed the report,
 // or empty when the message carried none.
 //
-// The reporter gets votes, status changes and corrections, but not the report that they
-// have just filed; the officials get that, and what is overdue. Followers of the report
+// The reporter gets votes, status changes, corrections and questions, but not the report
+// that they have just filed; the officials get that, what is overdue, what is disputed, and
+// that a question was answered or was not: the recipient of these is who asked. Followers of the report
 // get status changes, corrections and the withdrawal as well, which the store adds, since it knows them. The public feed
-// gets everything but what is overdue, photos that are not shown, which concern their
-// uploader alone, and what is done to a report while it is hidden. Why a report is
+// gets everything but what IsPrivate, and what is done to a report while it is hidden. Why a report is
 // hidden is for its reporter alone.
 func Of(m event.Message, recipient string) *Effect {
 	data := describe(m)
 	effect := &Effect{
-		Feed: data, Public: m.Key() != event.ReportOverdueKey && m.Key() != event.PhotoRefusedKey,
+		Feed: data, Public: m.Key() != event.ReportOverdueKey && !IsPrivate(m.Key()),
 		Withheld: m.About().ReporterID == "", // the one field that every message leaves out of an anonymous report
 	}
 	if moderated, ok := m.(*event.ReportModerated); ok {
@@ -122,15 +128,29 @@ func Of(m event.Message, recipient string) *Effect {
 		effect.Public = !moderated.Hidden || moderated.Action == event.Hidden || moderated.Action == event.Withdrawn
 	}
 	switch {
-	case m.Key() == event.ReportCreatedKey, m.Key() == event.ReportOverdueKey:
+	case m.Key() == event.ReportCreatedKey, m.Key() == event.ReportOverdueKey, m.Key() == event.DisputedKey:
+		effect.draft[0] = Draft{Stream: Officials, ID: NewID(), Data: data, Withheld: effect.Withheld}
+		effect.Drafts = effect.draft[:]
+	case m.Key() == event.AnsweredKey, m.Key() == event.ExpiredKey:
+		data.AskedBy = recipient
 		effect.draft[0] = Draft{Stream: Officials, ID: NewID(), Data: data, Withheld: effect.Withheld}
 		effect.Drafts = effect.draft[:]
 	case recipient != "":
+		if update, ok := m.(*event.StatusUpdate); ok && update.VerdictUntil > 0 {
+			data.VerdictUntil = new(time.Unix(update.VerdictUntil, 0).UTC())
+		}
 		effect.draft[0] = Draft{Stream: UserStream(recipient), ID: NewID(), Data: data, Withheld: effect.Withheld}
 		effect.Drafts = effect.draft[:]
 	}
 	return effect
 }
+
+// Private are the kinds of messages that concern the reporter and officials alone, so
+// that neither the feed nor webhooks have them.
+var Private = []event.Key{event.PhotoRefusedKey, event.AskedKey, event.RemindedKey, event.AnsweredKey, event.ExpiredKey}
+
+// IsPrivate reports whether a kind is one of Private.
+func IsPrivate(key event.Key) bool { return slices.Contains(Private, key) }
 
 func describe(m event.Message) Data {
 	about := m.About()
@@ -151,8 +171,18 @@ func describe(m event.Message) Data {
 	case *event.ReportCorrected:
 		data.CategoryID, data.CategoryName, data.Note = m.CategoryID, m.CategoryName, m.Note
 		data.CategoryWas, data.PlaceMoved = m.PreviousCategoryID, m.PlaceMoved
+	case *event.ReportDisputed:
+		data.CategoryID, data.CategoryName, data.Retracted = m.CategoryID, m.CategoryName, m.Retracted
 	case *event.ReportCommented:
 		data.CategoryID = m.CategoryID
+	case *event.QuestionAsked:
+		data.QuestionID, data.EndsOn = m.QuestionID, m.EndsOn
+	case *event.QuestionReminded:
+		data.QuestionID, data.EndsOn = m.QuestionID, m.EndsOn
+	case *event.ReportAnswered:
+		data.QuestionID = m.QuestionID
+	case *event.QuestionExpired:
+		data.QuestionID = m.QuestionID
 	case *event.ReportOverdue:
 		data.CategoryID, data.CategoryName = m.CategoryID, m.CategoryName
 		data.DueAt, data.OverdueLevel = new(time.Unix(m.DueAt, 0).UTC()), m.Level

@@ -96,6 +96,7 @@ func (s *Effects) Apply(ctx context.Context, queue string, batch []Message) (App
 	if err != nil {
 		return Applied{}, err
 	}
+	s.erased.hideAskers(batch)
 	args, err := newApplyArgs(batch, followers)
 	if err != nil {
 		return Applied{}, err
@@ -106,7 +107,7 @@ func (s *Effects) Apply(ctx context.Context, queue string, batch []Message) (App
 		"draft_messages": args.messageIDs, "streams": args.streams, "draft_ids": args.draftIDs, "types": args.types,
 		"reports": args.reports, "versions": args.versions, "data": args.data, "withheld": args.withheld, "now": args.now,
 		"owners": owners, "owner_hashes": hashes,
-		"status_updated": string(event.StatusUpdatedKey), "anonymous": email.Anonymous,
+		"anonymous_kinds": email.AnonymousKinds, "anonymous": email.Anonymous,
 		"mail": email.Channel, "mail_after": s.options.MailDue, "mail_lifetime": email.Lifetime,
 		"notice_lane": email.NoticeLane, "notice_after": email.NoticeAfter, "officials": email.Officials,
 		"overdue": email.Overdue, "report_overdue": string(event.ReportOverdueKey), "overdue_level": email.OverdueLevel,

@@ -80,7 +80,7 @@ about the same event.
   select @mail, c.lane, c.id::text, d.id::text, case when d.withheld then @anonymous else d.type end, ''::bytea,
     now() + @mail_after::interval, now() + @mail_lifetime::interval
   from drafts d join numbered n using (stream) join contacts c on c.stream_id = n.stream_id
-  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = @status_updated)
+  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = any(@anonymous_kinds::text[]))
     and (not d.withheld or exists (
       select from mail_consents m where m.stream_id = n.stream_id and m.report_id = d.report_id))
   order by d.place
@@ -113,7 +113,7 @@ rules for the rows of mails apply to these, too.
     now() + @push_after::interval, now() + @push_lifetime::interval
   from drafts d join numbered n using (stream) join push_preferences w on w.stream_id = n.stream_id
   join push_subscriptions p on p.stream_id = n.stream_id
-  where d.type = any(w.kinds) and (not d.withheld or d.type = @status_updated and exists (
+  where d.type = any(w.kinds) and (not d.withheld or d.type = any(@anonymous_kinds::text[]) and exists (
     select from mail_consents m where m.stream_id = n.stream_id and m.report_id = d.report_id))
   order by d.place, p.id
 )

@@ -169,3 +169,44 @@ func TestRetentionOfDevices(t *testing.T) {
 		t.Errorf("%v are left (error %v), want %v", left, err, want)
 	}
 }
+
+// A question and its reminder come by mail and push at once; those about an anonymous
+// report only to who agreed to it, and without saying what they are.
+func TestQuestionsAreMailedAndPushed(t *testing.T) {
+	t.Parallel()
+	e := newErasing(t, postgres.Options{Mail: true, Push: true})
+	mustAddDevice(t, e.DB, ann, "Firefox", "one") // with the default kinds
+	e.addContact(ann, "ann@surel.test")
+	mustExec(t, e.pool, `update contacts set kinds = $1`, email.DefaultKinds)
+	for _, key := range []event.Key{event.AskedKey, event.RemindedKey} {
+		for _, tt := range []struct {
+			name               string
+			withheld, consents bool
+			want               string
+		}{
+			{"public", false, false, string(key)},
+			{"anonymous", true, false, ""},
+			{"anonymous, agreed", true, true, email.Anonymous},
+		} {
+			m := message(ann.Own())
+			d := &m.Value.Drafts[0]
+			d.Data.Type, d.Withheld = key, tt.withheld
+			if tt.consents {
+				if err := e.Contacts.SetConsent(t.Context(), ann, d.Data.ReportID, true); err != nil {
+					t.Fatal(err)
+				}
+			}
+			mustApply(t, e.DB, m)
+			var got string
+			err := e.pool.QueryRow(t.Context(), `
+				select coalesce(string_agg(channel || ' ' || kind, ', ' order by channel), '') from deliveries where message_id = $1::text`, d.ID.String()).Scan(&got)
+			want := ""
+			if tt.want != "" {
+				want = "email " + tt.want + ", push " + tt.want
+			}
+			if err != nil || got != want {
+				t.Errorf("%s, %s: deliveries are %q (error %v), want %q", key, tt.name, got, err, want)
+			}
+		}
+	}
+}

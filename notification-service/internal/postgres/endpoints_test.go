@@ -331,6 +331,11 @@ func TestWebhookIsRecovered(t *testing.T) {
 	notify(t, pool, vote, time.Hour) // of another type
 	sent := notify(t, pool, created(2), time.Hour)
 	mustExec(t, pool, `update deliveries set message_id = $1 where state = 'done'`, sent) // which it has
+	for _, key := range notification.Private {
+		private := created(2)
+		private.Type = key
+		notify(t, pool, private, time.Hour)
+	}
 
 	window := webhook.Window{Since: time.Now().Add(-2 * time.Hour), Until: time.Now()}
 	before := states(t, pool, e)

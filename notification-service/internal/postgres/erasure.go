@@ -22,8 +22,8 @@ import (
 )
 
 // ErasureSteps returns how a person is erased here: first the address and the devices,
-// then the stream with its notifications, marks and follows, then the name in dead
-// letters and in the operators' audit log. A dead letter about the person's report is
+// then the stream with its notifications, marks and follows, then the name in officials'
+// notifications, in dead letters and in the operators' audit log. A dead letter about the person's report is
 // kept, because others are notified of it, and loses its recipient.
 func ErasureSteps(keys *event.Keyring) []erasure.Step {
 	return []erasure.Step{
@@ -31,6 +31,7 @@ func ErasureSteps(keys *event.Keyring) []erasure.Step {
 		{Name: "devices", Do: eraseTargets(push.Channel, "push_subscriptions", "push_preferences")},
 		{Name: "notifications", Do: eraseNotifications},
 		{Name: "stream", Do: eraseStream},
+		{Name: "askers", Do: eraseAsker},
 		{Name: "dead_letters", Do: func(ctx context.Context, tx pgx.Tx, userID, cursor string, _ int) (string, int64, error) {
 			return eraseFromDeadLetters(ctx, tx, keys, userID, cursor)
 		}},
@@ -66,6 +67,21 @@ func (s *Erased) hashes(streams ...string) (names []string, hashes [][]byte) {
 		}
 	}
 	return names, hashes
+}
+
+// hideAskers removes officials who were erased from what the officials' stream is to say
+// of their questions. Each replica knows of an erasure before its first step.
+func (s *Erased) hideAskers(batch []Message) {
+	if s.eraser == nil {
+		return
+	}
+	for _, m := range batch {
+		for i := range m.Value.Drafts {
+			if data := &m.Value.Drafts[i].Data; data.AskedBy != "" && s.eraser.Erased(data.AskedBy) {
+				data.AskedBy = ""
+			}
+		}
+	}
 }
 
 // eraseTargets returns a step that removes a person's rows from tables by their stream,
@@ -146,6 +162,23 @@ func eraseStream(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (n
 		removed += tag.RowsAffected()
 	}
 	return "", removed, nil
+}
+
+// eraseAsker removes who asked from officials' notifications about questions.
+func eraseAsker(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (next string, removed int64, err error) {
+	tag, err := tx.Exec(ctx, `
+		update notifications n set data = n.data - 'asked_by' from (
+		  select o.stream_id, o.seq from notifications o join streams s on s.id = o.stream_id
+		  where s.name = $1 and o.type = any($2) and o.data ->> 'asked_by' = $3 limit $4) as named
+		where n.stream_id = named.stream_id and n.seq = named.seq`,
+		notification.Officials, []string{string(event.AnsweredKey), string(event.ExpiredKey)}, userID, limit)
+	if err != nil {
+		return "", 0, fmt.Errorf("change notifications: %w", err)
+	}
+	if tag.RowsAffected() == int64(limit) {
+		next = "more"
+	}
+	return next, tag.RowsAffected(), nil
 }
 
 // lettersAtOnce is how many dead letters are read at a time: their bodies may

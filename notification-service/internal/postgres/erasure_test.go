@@ -212,7 +212,10 @@ func (e *erasing) wantNoRecipient() {
 func TestErasure(t *testing.T) {
 	t.Parallel()
 	e := newErasing(t)
-	mustApply(t, e.DB, append(messages(5, kanari.Own()), messages(3, notification.Officials)...)...)
+	city := messages(3, notification.Officials)
+	asked := &city[0].Value.Drafts[0].Data
+	asked.Type, asked.AskedBy = event.AnsweredKey, kanari.UserID
+	mustApply(t, e.DB, append(messages(5, kanari.Own()), city...)...)
 	mustApply(t, e.DB, messages(2, ann.Own())...)
 	for _, r := range []notification.Reader{kanari, olga, ann} {
 		page, err := e.Streams.List(t.Context(), r, nil, false, 10)
@@ -240,7 +243,7 @@ func TestErasure(t *testing.T) {
 	e.wantNoTraces()
 	for step, n := range map[string]int64{
 		"contact":       5, // with a digest, a consent, a code and the mail that waits
-		"notifications": 5, "stream": 4, "dead_letters": 5, "delayed_messages": 5, "audit": 2,
+		"notifications": 5, "stream": 4, "askers": 1, "dead_letters": 5, "delayed_messages": 5, "audit": 2,
 	} {
 		if state.Removed[step] != n {
 			t.Errorf("step %s removed %d, want %d", step, state.Removed[step], n)
@@ -275,6 +278,10 @@ func TestErasedStaysErased(t *testing.T) {
 	e.erase()
 
 	late := message(kanari.Own(), notification.Officials)
+	late.Value.Drafts[1].Data.AskedBy = kanari.UserID
+	if err := e.eraser.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	applied := mustApply(t, e.DB, late, message(ann.Own()))
 	if len(applied.Batch.Notifications) != 2 || len(applied.Batch.Feed) != 2 || applied.Seen != 0 {
 		t.Errorf("%v and %d feed events, want what is for others", places(applied.Batch.Notifications), len(applied.Batch.Feed))

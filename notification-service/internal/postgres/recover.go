@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,18 +25,28 @@ const (
 	// stillEndedSQL are those that have not been sent since the recovery was asked for,
 	// which is one more parameter.
 	stillEndedSQL = endedSQL + ` and (done_at is null or done_at <= $5)`
-	// missedSQL are the notifications of a time whose event an endpoint was never sent.
-	// Each event is kept by the notification that it brought about, whose id begins with
-	// the time. An event without a value that a filter asks for does not match.
-	missedSQL = `
-		from notifications n
-		where id >= $2 and id < $3 and type <> 'report.photo.refused'
-		  and (cardinality($4::text[]) = 0 or type = any($4))
-		  and (cardinality($5::int[]) = 0 or (data->>'category_id')::int = any($5))
-		  and not exists (
-		    select from deliveries d
-		    where d.channel = 'webhook' and d.target = $1 and d.message_id = n.message_id and d.kind = n.type)`
 )
+
+// missedSQL are the notifications of a time whose event an endpoint was never sent.
+// Each event is kept by the notification that it brought about, whose id begins with
+// the time. An event without a value that a filter asks for does not match.
+var missedSQL = `
+	from notifications n
+	where id >= $2 and id < $3 and not type = any('` + privateKinds() + `')
+	  and (cardinality($4::text[]) = 0 or type = any($4))
+	  and (cardinality($5::int[]) = 0 or (data->>'category_id')::int = any($5))
+	  and not exists (
+	    select from deliveries d
+	    where d.channel = 'webhook' and d.target = $1 and d.message_id = n.message_id and d.kind = n.type)`
+
+// privateKinds returns notification.Private as PostgreSQL writes an array of text.
+func privateKinds() string {
+	kinds := make([]string, len(notification.Private))
+	for i, key := range notification.Private {
+		kinds[i] = string(key)
+	}
+	return "{" + strings.Join(kinds, ",") + "}"
+}
 
 // Recover puts what an enabled endpoint did not get in the window back to wait, and
 // writes deliveries of the events that it was never sent, in portions: see Settle. The

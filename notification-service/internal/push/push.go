@@ -49,7 +49,7 @@ const (
 
 // DefaultKinds are the kinds that a reader's devices get until the reader chooses
 // others.
-var DefaultKinds = []string{string(event.StatusUpdatedKey)}
+var DefaultKinds = []string{string(event.StatusUpdatedKey), string(event.AskedKey), string(event.RemindedKey)}
 
 // A Device is a browser that asked for notifications.
 type Device struct {

@@ -72,6 +72,7 @@ func samplesOf(t *testing.T) map[string]webhook.Event {
 		&event.ReportModerated{Subject: subject, CategoryID: 2, Action: event.Redacted},
 		&event.ReportCorrected{Subject: subject, CategoryID: 2, CategoryName: "Roads", PreviousCategoryID: 3, PlaceMoved: true,
 			PreviousLatitude: new(-6.8), PreviousLongitude: new(107.5), Note: "The other crossing."},
+		&event.ReportDisputed{Subject: subject, CategoryID: 2, CategoryName: "Roads", Retracted: true},
 		&event.ReportCommented{Subject: subject, CategoryID: 2},
 		&event.ReportOverdue{Subject: subject, CategoryID: 2, CategoryName: "Lights", DueAt: 1767222000, Level: 1},
 		&event.PhotoReady{Subject: subject, PhotoID: uuid.New(), CategoryID: 2},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -17,7 +18,7 @@ const Queue = "queue.webhooks"
 
 // Types lists the events that endpoints may ask for: those that are public.
 func Types() []event.Key {
-	return slices.DeleteFunc(event.Keys(), func(key event.Key) bool { return key == event.PhotoRefusedKey })
+	return slices.DeleteFunc(event.Keys(), notification.IsPrivate)
 }
 
 // An Event is what endpoints are sent: a message of the broker without any
@@ -47,7 +48,7 @@ type Payload struct {
 	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp"` // when it happened
 	Data      any       `json:"data"`      // a ReportCreated, StatusUpdated, VoteReceived, ReportModerated, ReportCorrected,
-	// ReportCommented, ReportOverdue, PhotoReady or Test
+	// ReportDisputed, ReportCommented, ReportOverdue, PhotoReady or Test
 }
 
 // Report is what the data of each event has of its report. None of it is
@@ -102,6 +103,14 @@ type ReportCorrected struct {
 	PreviousCategoryID int32     `json:"previous_category_id,omitempty"` // if the category is another
 	PreviousPosition   *Position `json:"previous_position,omitempty"`    // if the place is another, and there was one
 	Note               string    `json:"note,omitempty"`                 // the official's reason
+}
+
+// ReportDisputed is the data of report.disputed. Neither who says it nor what else they
+// say is in it: that is for officials alone.
+type ReportDisputed struct {
+	Report
+	CategoryName string `json:"category_name"`
+	Retracted    bool   `json:"retracted,omitempty"` // it is no longer disputed
 }
 
 // ReportCommented is the data of report.commented: the comments on the report have
@@ -166,6 +175,9 @@ func EventOf(id string, m event.Message) (Event, error) {
 			Report: report, CategoryName: m.CategoryName, Note: m.Note,
 			PreviousCategoryID: previousCategory, PreviousPosition: previousPosition,
 		}
+	case *event.ReportDisputed:
+		report.CategoryID = m.CategoryID
+		data = ReportDisputed{Report: report, CategoryName: m.CategoryName, Retracted: m.Retracted}
 	case *event.ReportCommented:
 		report.CategoryID = m.CategoryID
 		data = ReportCommented{Report: report}

@@ -122,6 +122,10 @@ func EventOfData(id string, d *notification.Data) (Event, error) {
 			Subject: subject, CategoryID: d.CategoryID, CategoryName: d.CategoryName, Note: d.Note,
 			PreviousCategoryID: d.CategoryWas, PlaceMoved: d.PlaceMoved,
 		})
+	case d.Type == event.DisputedKey:
+		return EventOf(id, &event.ReportDisputed{
+			Subject: subject, CategoryID: d.CategoryID, CategoryName: d.CategoryName, Retracted: d.Retracted,
+		})
 	case d.Type == event.CommentedKey:
 		return EventOf(id, &event.ReportCommented{Subject: subject, CategoryID: d.CategoryID})
 	case d.Type == event.PhotoReadyKey:

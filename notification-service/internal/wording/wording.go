@@ -90,7 +90,9 @@ type Line struct {
 	Type   event.Key
 	Title  string // of the report
 	Status string
-	Reply  bool // the note is a reply, and the status is what it was
+	Reply  bool   // the note is a reply, and the status is what it was
+	Until  string // the last minute in which the reader may say whether it is fixed; empty if nobody asks
+	Ask    string // whether it is, and until when; likewise
 	Score  int64
 	Note   string // of the official, may have several lines
 	At     string
@@ -120,6 +122,12 @@ func (l Language) Line(item Item, url string, zone *time.Location) (Line, error)
 		return Line{}, err
 	}
 	line.At = data.HappenedAt.In(zone).Format(layout)
+	if data.VerdictUntil != nil {
+		line.Until = data.VerdictUntil.Add(-time.Second).In(zone).Format(layout)
+		if line.Ask, err = l.Say("ask", line); err != nil {
+			return Line{}, err
+		}
+	}
 	key := "item." + string(data.Type)
 	if words()[l].Lookup(key) == nil {
 		key = "item.other"
@@ -140,6 +148,13 @@ func (l Language) Brief(item Item) (title, text string, err error) {
 		return "", "", err
 	}
 	text = line.Text
+	if line.Ask != "" {
+		ask, err := l.Say("ask.brief", nil)
+		if err != nil {
+			return "", "", err
+		}
+		text += ". " + ask
+	}
 	if line.Note != "" {
 		text += "\n" + line.Note
 	}

@@ -1,9 +1,13 @@
 package wording
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -37,7 +41,7 @@ func TestWordsAreComplete(t *testing.T) {
 func TestKindsHaveWords(t *testing.T) {
 	t.Parallel()
 	without := []event.Key{
-		event.ReportCreatedKey, event.ReportOverdueKey, // officials read them, who get no such mails
+		event.ReportCreatedKey, event.ReportOverdueKey, event.DisputedKey, event.AnsweredKey, event.ExpiredKey, // officials read them, who get no such mails
 		event.ModeratedKey, event.CommentedKey, // never in a mail
 		event.PhotoReadyKey, event.PhotoRefusedKey, // in digests alone
 	}
@@ -45,6 +49,28 @@ func TestKindsHaveWords(t *testing.T) {
 		for _, language := range Languages {
 			if words()[language].Lookup("item."+string(key)) == nil && !slices.Contains(without, key) {
 				t.Errorf("words/%s.json: no \"item.%s\"", language, key)
+			}
+		}
+	}
+}
+
+// A resolution asks the reporter whether it is fixed, in each language, and a follower not.
+func TestResolutionAsks(t *testing.T) {
+	t.Parallel()
+	until := time.Date(2026, 12, 12, 0, 0, 0, 0, time.UTC)
+	for language, question := range map[Language]string{English: "Is it fixed?", Indonesian: "Apakah sudah beres?"} {
+		for _, asked := range []*time.Time{&until, nil} {
+			data, err := json.Marshal(notification.Data{Type: event.StatusUpdatedKey, Status: event.Resolved, VerdictUntil: asked})
+			if err != nil {
+				t.Fatal(err)
+			}
+			line, err := language.Line(Item{Data: data}, "", time.UTC)
+			_, brief, briefErr := language.Brief(Item{Data: data})
+			if err != nil || strings.Contains(line.Ask, question) != (asked != nil) || strings.HasSuffix(line.Ask, "11 Dec 2026, 23:59.") != (asked != nil && language == English) {
+				t.Errorf("%s: %+v, error %v", language, line, err)
+			}
+			if briefErr != nil || strings.HasSuffix(brief, question) != (asked != nil) {
+				t.Errorf("%s: in a push it is %q, error %v", language, brief, briefErr)
 			}
 		}
 	}

@@ -41,6 +41,7 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
 func main() { service.Main("report-service", run, config.Addr, commands) }
@@ -116,6 +117,7 @@ type core struct {
 	upkeep     *postgres.Upkeep
 	categories *postgres.Categories
 	deadlines  *postgres.Deadlines
+	questions  *postgres.Questions
 	duplicates *postgres.Duplicates
 	restores   *restore.Watch
 	writes     *pgpool.Writes
@@ -130,8 +132,10 @@ func newCore(pool *pgxpool.Pool, cfg config.Config, log zerolog.Logger, metrics 
 	c.outbox = outbox.NewStore(pool, c.relay.Wake)
 	metrics.MustRegister(outbox.NewCollector(c.outbox))
 	c.db = postgres.NewDB(pool, cfg.Keys, c.relay.Wake)
+	c.db.AskOfResolutions(report.Resolutions{VerdictDays: cfg.VerdictDays, NeedPhoto: bool(cfg.ResolveNeedsPhoto)})
 	c.categories = postgres.NewCategories(c.db)
 	c.upkeep, c.deadlines, c.duplicates = postgres.NewUpkeep(c.db), postgres.NewDeadlines(c.db), postgres.NewDuplicates(c.db)
+	c.questions = postgres.NewQuestions(c.db, cfg.QuestionDays)
 	tables, err := migrations.Tables(migrations.Report)
 	if err != nil {
 		return nil, err
@@ -141,7 +145,7 @@ func newCore(pool *pgxpool.Pool, cfg config.Config, log zerolog.Logger, metrics 
 	c.eraser = erasure.New(pool, cfg.Keys, c.upkeep.ErasureSteps(), log)
 	c.schedules, err = schedule.New(schedule.Dependencies{Pool: pool, Audit: c.upkeep.AuditSchedule, Log: log, Metrics: metrics},
 		retention.Job(append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), metrics),
-		c.deadlines.OverdueJob(), c.deadlines.DeadlinesJob(), c.upkeep.NamesJob())
+		c.deadlines.OverdueJob(), c.deadlines.DeadlinesJob(), c.questions.Job(), c.upkeep.NamesJob())
 	if err != nil {
 		return nil, fmt.Errorf("set up schedules: %w", err)
 	}
@@ -216,7 +220,7 @@ func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger
 	e.handler, err = api.New(api.Config{
 		Reports: postgres.NewReports(c.db), Categories: c.categories, CityName: string(cfg.CityName), Languages: cfg.Languages,
 		Comments: comments, Photos: postgres.NewPhotos(c.db), Files: files,
-		Moderation: postgres.NewModeration(c.db), Workbench: postgres.NewWorkbench(c.db), Duplicates: c.duplicates, Deadlines: c.deadlines,
+		Moderation: postgres.NewModeration(c.db), Workbench: postgres.NewWorkbench(c.db), Duplicates: c.duplicates, Deadlines: c.deadlines, Questions: c.questions,
 		Outbox: c.outbox, Relay: c.relay, Erasures: c.eraser, Schedules: c.schedules, ScheduleAudit: c.upkeep.ScheduleAudit,
 		History: func(ctx context.Context, span time.Duration) (history.History, error) {
 			return history.Read(ctx, c.pool, span)

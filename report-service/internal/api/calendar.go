@@ -6,37 +6,29 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
-	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// A DeadlineStore keeps the city's calendar, its targets, and the clocks of reports.
+// A DeadlineStore keeps the city's calendar and its targets.
 type DeadlineStore interface {
 	Calendar(ctx context.Context) (calendar.Calendar, error)
 	SetCalendar(ctx context.Context, c calendar.Calendar, targets map[int32]time.Duration) error
-	SetWaiting(ctx context.Context, id uuid.UUID, waiting bool, reason string, by report.Official) error
 }
 
 type deadlineHandlers struct {
 	deadlines  DeadlineStore
 	categories CategoryStore
-	workbench  workbenchHandlers // answers with the details that officials see
 }
 
 func (h deadlineHandlers) operations() operations {
 	return operations{
-		"getCalendar":  {Handler: h.getCalendar, Timeout: service.DefaultTimeout},
-		"setCalendar":  {Handler: h.setCalendar, Timeout: service.DefaultTimeout},
-		"setWaiting":   {Handler: h.setWaiting, Timeout: service.DefaultTimeout},
-		"unsetWaiting": {Handler: h.unsetWaiting, Timeout: service.DefaultTimeout},
+		"getCalendar": {Handler: h.getCalendar, Timeout: service.DefaultTimeout},
+		"setCalendar": {Handler: h.setCalendar, Timeout: service.DefaultTimeout},
 	}
 }
 
@@ -131,28 +123,4 @@ func (h deadlineHandlers) setCalendar(w http.ResponseWriter, r *http.Request) er
 		return err
 	}
 	return h.getCalendar(w, r)
-}
-
-// setWaiting handles PUT /reports/{id}/waiting.
-func (h deadlineHandlers) setWaiting(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[Waiting](r)
-	if err != nil {
-		return err
-	}
-	reason := strings.TrimSpace(req.Reason)
-	if reason == "" {
-		return fault.NewInvalid("/reason", "must not be blank")
-	}
-	if err := h.deadlines.SetWaiting(r.Context(), pathID(r), true, reason, caller(r).AsOfficial()); err != nil {
-		return err
-	}
-	return h.workbench.getWork(w, r)
-}
-
-// unsetWaiting handles DELETE /reports/{id}/waiting.
-func (h deadlineHandlers) unsetWaiting(w http.ResponseWriter, r *http.Request) error {
-	if err := h.deadlines.SetWaiting(r.Context(), pathID(r), false, "", caller(r).AsOfficial()); err != nil {
-		return err
-	}
-	return h.workbench.getWork(w, r)
 }

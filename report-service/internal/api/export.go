@@ -39,7 +39,7 @@ func (h workbenchHandlers) exportReports(w http.ResponseWriter, r *http.Request)
 	if err != nil {
 		return err
 	}
-	filter.Order = report.Oldest
+	filter.Order, filter.Unpinned = report.Oldest, true
 	var queue report.Queue
 	// The client's reading of a part holds up nobody.
 	read := func(after *report.Cursor) error {
@@ -173,6 +173,7 @@ func (h workbenchHandlers) countOverTime(w http.ResponseWriter, r *http.Request)
 	for i, n := range numbers {
 		out.Numbers[i] = Number{
 			Begin: n.Begin, CategoryID: n.Category, Filed: n.Filed, Resolved: n.Resolved, Rejected: n.Rejected, Reopened: n.Reopened,
+			Confirmed: n.Confirmed, Disputed: n.VerdictCounts.Disputed, Silent: n.Silent,
 		}
 	}
 	return service.Encode(w, http.StatusOK, out)
@@ -185,7 +186,7 @@ func departmentNumbers(counts []report.DepartmentCounts, open map[int32]int64) [
 	for _, d := range counts {
 		out = append(out, DepartmentNumbers{
 			DepartmentID: d.Department, Filed: d.Filed, Resolved: d.Resolved, Rejected: d.Rejected, MedianSeconds: secondsOf(d.Median),
-			OpenAtEnd: open[d.Department],
+			OpenAtEnd: open[d.Department], Confirmed: d.Confirmed, Disputed: d.VerdictCounts.Disputed, Silent: d.Silent,
 		})
 	}
 	for id, n := range open {

@@ -51,7 +51,7 @@ const (
 
 // A PhotoStore keeps photos, except for their bytes.
 type PhotoStore interface {
-	CheckUpload(ctx context.Context, reportID, photoID uuid.UUID, digest []byte, by report.User) (known *report.Photo, err error)
+	CheckUpload(ctx context.Context, reportID, photoID uuid.UUID, after bool, digest []byte, by report.User) (known *report.Photo, err error)
 	Add(ctx context.Context, u report.Upload, by report.User) (p report.Photo, added bool, err error)
 	List(ctx context.Context, reportID uuid.UUID, by report.User) ([]report.Photo, error)
 	Get(ctx context.Context, id uuid.UUID, by report.User) (report.Photo, error)
@@ -101,13 +101,16 @@ func (h photoHandlers) withFiles(next service.HandlerFunc) service.HandlerFunc {
 func (h photoHandlers) putPhoto(w http.ResponseWriter, r *http.Request) error {
 	by := caller(r)
 	// Clients name their photos as they like.
-	upload := report.Upload{ID: pathPhoto(r), ReportID: pathID(r), Alt: strings.TrimSpace(r.URL.Query().Get("alt")), Key: picture.QuarantineKey()}
+	upload := report.Upload{
+		ID: pathPhoto(r), ReportID: pathID(r), Alt: strings.TrimSpace(r.URL.Query().Get("alt")), After: r.URL.Query().Get("purpose") == string(After),
+		Key: picture.QuarantineKey(),
+	}
 	wanted, err := contentDigest(r)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
-	known, err := h.photos.CheckUpload(ctx, upload.ReportID, upload.ID, wanted, by)
+	known, err := h.photos.CheckUpload(ctx, upload.ReportID, upload.ID, upload.After, wanted, by)
 	cancel()
 	if err != nil {
 		return err
@@ -360,10 +363,14 @@ func storageFault(err error) error {
 func pathPhoto(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("photo_id")) }
 
 func photoOf(p report.Photo) Photo {
-	return Photo{
+	out := Photo{
 		ID: p.ID, ReportID: p.ReportID, State: PhotoState(p.State), Reason: PhotoReason(p.Reason),
 		Alt: p.Alt, Official: p.Official, Width: int32(p.Width), Height: int32(p.Height), CreatedAt: p.CreatedAt,
 	}
+	if p.After {
+		out.Purpose = After
+	}
+	return out
 }
 
 func photosOf(photos []report.Photo) PhotoList {

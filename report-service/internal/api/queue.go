@@ -68,7 +68,7 @@ func (h workbenchHandlers) countQueue(w http.ResponseWriter, r *http.Request) er
 		}
 	}
 	out := QueueCounts{
-		Total: counts.Total, Statuses: []StatusCount{}, Categories: []CategoryCount{},
+		Total: counts.Total, Disputed: counts.Disputed, Statuses: []StatusCount{}, Categories: []CategoryCount{},
 		Departments: []DepartmentCount{}, Assignees: []AssigneeCount{},
 	}
 	for status, n := range counts.Statuses {
@@ -97,7 +97,7 @@ func (h workbenchHandlers) countWaiting(w http.ResponseWriter, r *http.Request) 
 		return err
 	}
 	return service.Encode(w, http.StatusOK, QueueWaiting{
-		NewComments: waiting.Commented, AbuseReports: waiting.Abuse, HeldPhotos: waiting.Photos,
+		NewComments: waiting.Commented, AbuseReports: waiting.Abuse, HeldPhotos: waiting.Photos, Disputed: waiting.Disputed,
 	})
 }
 
@@ -139,7 +139,10 @@ func queueFilter(r *http.Request) (filter report.Filter, findsNothing bool, err 
 	}
 	filter.Hidden = query.Get("hidden") == "true"
 	filter.Withdrawn = query.Get("withdrawn") == "true"
+	filter.Disputed = query.Get("disputed") == "true"
 	filter.NewComments = query.Get("new_comments") == "true"
+	filter.Waiting = query.Get("waiting") == "true"
+	filter.Unanswered = query.Get("not_answered") == "true"
 	return filter, query.Has("q") && len(filter.Words) == 0, nil
 }
 
@@ -165,8 +168,9 @@ func taskOf(t report.Task) Task {
 		PrivacyLevel: PrivacyLevel(t.Privacy), Status: Status(t.Status), Transitions: make([]Transition, len(t.Status.Transitions())),
 		Score: t.Score, Version: t.Version, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 		Assignee: personOf(t.Assignee), Routed: t.Routed, Notes: t.Notes,
-		DueAt: orZero(t.DueAt), OverdueLevel: int32(t.Overdue), Waiting: t.Waiting, Photos: append([]uuid.UUID{}, t.Photos...),
-		HiddenReason: t.HiddenReason, WithdrawnAt: orZero(t.WithdrawnAt), AbuseReports: t.Abuse, NewComments: t.Comments,
+		DueAt: orZero(t.DueAt), OverdueLevel: int32(t.Overdue), Waiting: t.Waiting, Question: openQuestionOf(t.Question), NotAnswered: t.Unanswered,
+		Photos:       append([]uuid.UUID{}, t.Photos...),
+		HiddenReason: t.HiddenReason, WithdrawnAt: orZero(t.WithdrawnAt), AbuseReports: t.Abuse, NewComments: t.Comments, Disputed: t.Disputed,
 	}
 	if t.Position != nil {
 		out.Latitude, out.Longitude = &t.Position.Latitude, &t.Position.Longitude

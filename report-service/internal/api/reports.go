@@ -32,6 +32,8 @@ type ReportStore interface {
 	Withdraw(ctx context.Context, id uuid.UUID, reporter string, ifMatch report.Versions) (report.View, error)
 	Correct(ctx context.Context, id uuid.UUID, c report.Correction) (report.View, error)
 	Reply(ctx context.Context, id uuid.UUID, reply report.Reply, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
+	GiveVerdict(ctx context.Context, id uuid.UUID, reporter string, v report.FixVerdict) (report.FixVerdict, error)
+	Keep(ctx context.Context, id uuid.UUID, k report.Keep) error
 	Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error)
 }
 
@@ -58,6 +60,7 @@ func (h reportHandlers) operations() operations {
 		"correctReport":    {Handler: h.correctReport, Timeout: changeTimeout},
 		"hideName":         {Handler: h.hideName, Timeout: changeTimeout},
 		"withdrawReport":   {Handler: h.withdrawReport, Timeout: changeTimeout},
+		"giveVerdict":      {Handler: h.giveVerdict, Timeout: changeTimeout},
 		"changeStatus":     {Handler: h.changeStatus, Timeout: changeTimeout},
 		"replyToReport":    {Handler: h.replyToReport, Timeout: changeTimeout},
 		"vote":             {Handler: limited(h.voting, h.vote), Timeout: changeTimeout},
@@ -301,7 +304,7 @@ func (h reportHandlers) getHistory(w http.ResponseWriter, r *http.Request) error
 	for i, c := range changes {
 		history.History[i] = HistoryEntry{
 			FromStatus: Status(c.From), ToStatus: Status(c.To), Note: c.Note,
-			Version: c.Version, ChangedAt: c.At, Correction: correctionOf(c.Corrected),
+			Version: c.Version, ChangedAt: c.At, Correction: correctionOf(c.Corrected), Kind: HistoryEntryKind(c.Kind),
 		}
 	}
 	return service.Encode(w, http.StatusOK, history)

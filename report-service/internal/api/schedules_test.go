@@ -60,7 +60,7 @@ func TestSchedules(t *testing.T) {
 }
 
 // Operators set when the city works; officials read it, and let a report wait for
-// its resident.
+// an answer.
 func TestCalendarAndWaiting(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -105,9 +105,10 @@ func TestCalendarAndWaiting(t *testing.T) {
 		s.wantStatus(want, outlook)
 	}
 	outlook.token = ann
-	work, _ = ok[api.Work](s, call{method: "PUT", path: "/reports/" + id + "/waiting", token: olga, body: `{"reason":"needs a photo"}`}, http.StatusOK)
-	if !work.Report.DueAt.IsZero() || !work.Report.Waiting || len(work.Acts) != 1 || work.Acts[0].Text != "needs a photo" {
-		t.Errorf("officials see %+v, want that it waits, and why", work)
+	question, _ := ok[api.Question](s, call{method: "POST", path: "/reports/" + id + "/questions", token: olga, body: `{"text":"which lamp?"}`}, http.StatusCreated)
+	work, _ = ok[api.Work](s, call{method: "GET", path: "/reports/" + id + "/work", token: olga}, http.StatusOK)
+	if !work.Report.DueAt.IsZero() || !work.Report.Waiting || work.Report.Question == nil || len(work.Acts) != 1 || work.Acts[0].Text != "" {
+		t.Errorf("officials see %+v, want that it waits for an answer", work)
 	}
 	if _, err := s.pool.Exec(t.Context(), `
 		with d as (insert into departments (id, name) values (7, 'Lights') returning id)
@@ -117,7 +118,8 @@ func TestCalendarAndWaiting(t *testing.T) {
 	if got, _ := ok[api.Outlook](s, outlook, http.StatusOK); !got.DueAt.IsZero() || got.DepartmentName != "Lights" {
 		t.Errorf("the reporter sees %+v, want the department, and no end while the city waits", got)
 	}
-	work, _ = ok[api.Work](s, call{method: "DELETE", path: "/reports/" + id + "/waiting", token: olga}, http.StatusOK)
+	s.wantStatus(http.StatusNoContent, call{method: "DELETE", path: "/reports/" + id + "/questions/" + question.ID.String(), token: olga})
+	work, _ = ok[api.Work](s, call{method: "GET", path: "/reports/" + id + "/work", token: olga}, http.StatusOK)
 	if work.Report.DueAt.IsZero() || work.Report.Waiting || len(work.Acts) != 2 {
 		t.Errorf("officials see %+v, want that the clock runs again", work)
 	}

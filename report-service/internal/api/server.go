@@ -49,6 +49,7 @@ type Config struct {
 	Workbench  WorkbenchStore
 	Duplicates DuplicateStore
 	Deadlines  DeadlineStore
+	Questions  QuestionStore
 
 	Outbox        *outbox.Store
 	Relay         Relay
@@ -75,8 +76,8 @@ type Config struct {
 	// City is where reports may be; everywhere if it is nil.
 	City *report.Box
 
-	// How often a user may file reports (and, separately, report abuse), vote
-	// and comment.
+	// How often a user may file reports (and, separately, report abuse and answer
+	// questions), vote and comment.
 	ReportsPerUser, VotesPerUser, CommentsPerUser ratelimit.Limit
 }
 
@@ -124,7 +125,8 @@ func New(cfg Config) (http.Handler, error) {
 				ratelimit.New(ratelimit.Limit{Turns: uploadsPerHour, Period: time.Hour}), cfg.Log}.operations(),
 			moderationHandlers{cfg.Moderation, workbench, ratelimit.New(cfg.ReportsPerUser), ratelimit.New(abusePerAddress)}.operations(),
 			workbench.operations(),
-			deadlineHandlers{cfg.Deadlines, cfg.Categories, workbench}.operations(),
+			deadlineHandlers{cfg.Deadlines, cfg.Categories}.operations(),
+			questionHandlers{cfg.Questions, ratelimit.New(cfg.ReportsPerUser)}.operations(),
 			outboxHandlers{cfg.Outbox, cfg.Relay, cfg.History}.operations(),
 			operators.ScheduleOperations(cfg.Schedules),
 			operations{"auditSchedules": {Handler: auditSchedules(cfg.ScheduleAudit), Timeout: service.DefaultTimeout}},

@@ -27,6 +27,7 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
@@ -38,6 +39,7 @@ type testServer struct {
 	url      string
 	database string
 	pool     *pgxpool.Pool
+	db       *postgres.DB
 	logs     *lockedBuffer
 }
 
@@ -68,6 +70,8 @@ func newReplica(t testing.TB, database string, settings ...func(*api.Config)) *t
 	// Not run: what it publishes is tested elsewhere.
 	publisher := relay.New(relay.Defaults(), relay.Dependencies{Pool: s.pool, Log: log, Metrics: service.NewRegistry()})
 	db := postgres.NewDB(s.pool, keys, func(shards.Set) {})
+	s.db = db
+	db.AskOfResolutions(report.Resolutions{VerdictDays: 10})
 	ctx, end := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- db.Run(ctx) }()
@@ -86,7 +90,7 @@ func newReplica(t testing.TB, database string, settings ...func(*api.Config)) *t
 	cfg := api.Config{
 		Reports: postgres.NewReports(db), Categories: postgres.NewCategories(db), CityName: "Kota Bogor", Languages: []string{"en", "id"}, Comments: postgres.NewComments(db), Photos: postgres.NewPhotos(db),
 		Moderation: postgres.NewModeration(db), Workbench: postgres.NewWorkbench(db), Duplicates: postgres.NewDuplicates(db),
-		Deadlines: deadlines, ScheduleAudit: upkeep.ScheduleAudit,
+		Deadlines: deadlines, Questions: postgres.NewQuestions(db, 10), ScheduleAudit: upkeep.ScheduleAudit,
 		Schedules: schedules, Outbox: outbox.NewStore(s.pool, publisher.Wake), Relay: publisher, Monitor: monitor.New(), Auth: verifier, Metrics: service.NewRegistry(), Log: log,
 		Health: service.NewHealth(log, service.Check{Name: "database", Probe: s.pool.Ping}),
 		History: func(ctx context.Context, span time.Duration) (history.History, error) {

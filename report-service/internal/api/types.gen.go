@@ -19,26 +19,30 @@ const (
 
 // Defines values for ActAction.
 const (
-	ActActionAddPhoto     ActAction = "add_photo"
-	ActActionAssign       ActAction = "assign"
-	ActActionCorrect      ActAction = "correct"
-	ActActionDismissAbuse ActAction = "dismiss_abuse"
-	ActActionDuplicate    ActAction = "duplicate"
-	ActActionHide         ActAction = "hide"
-	ActActionHideComment  ActAction = "hide_comment"
-	ActActionMove         ActAction = "move"
-	ActActionNoDuplicate  ActAction = "no_duplicate"
-	ActActionNoWait       ActAction = "no_wait"
-	ActActionNote         ActAction = "note"
-	ActActionOverdue      ActAction = "overdue"
-	ActActionRedact       ActAction = "redact"
-	ActActionRedactPhoto  ActAction = "redact_photo"
-	ActActionRemovePhoto  ActAction = "remove_photo"
-	ActActionReply        ActAction = "reply"
-	ActActionShowComment  ActAction = "show_comment"
-	ActActionShowPhoto    ActAction = "show_photo"
-	ActActionUnhide       ActAction = "unhide"
-	ActActionWait         ActAction = "wait"
+	ActActionAddPhoto         ActAction = "add_photo"
+	ActActionAsk              ActAction = "ask"
+	ActActionAssign           ActAction = "assign"
+	ActActionCorrect          ActAction = "correct"
+	ActActionDismissAbuse     ActAction = "dismiss_abuse"
+	ActActionDuplicate        ActAction = "duplicate"
+	ActActionExpire           ActAction = "expire"
+	ActActionHide             ActAction = "hide"
+	ActActionHideComment      ActAction = "hide_comment"
+	ActActionKeep             ActAction = "keep"
+	ActActionMove             ActAction = "move"
+	ActActionNoDuplicate      ActAction = "no_duplicate"
+	ActActionNoWait           ActAction = "no_wait"
+	ActActionNote             ActAction = "note"
+	ActActionOverdue          ActAction = "overdue"
+	ActActionRedact           ActAction = "redact"
+	ActActionRedactPhoto      ActAction = "redact_photo"
+	ActActionRemovePhoto      ActAction = "remove_photo"
+	ActActionReply            ActAction = "reply"
+	ActActionShowComment      ActAction = "show_comment"
+	ActActionShowPhoto        ActAction = "show_photo"
+	ActActionUnhide           ActAction = "unhide"
+	ActActionWait             ActAction = "wait"
+	ActActionWithdrawQuestion ActAction = "withdraw_question"
 )
 
 // Defines values for DevTokenRequestRole.
@@ -46,6 +50,12 @@ const (
 	Official DevTokenRequestRole = "official"
 	Operator DevTokenRequestRole = "operator"
 	Resident DevTokenRequestRole = "resident"
+)
+
+// Defines values for DialogueItemKind.
+const (
+	DialogueItemKindAnswer   DialogueItemKind = "answer"
+	DialogueItemKindQuestion DialogueItemKind = "question"
 )
 
 // Defines values for ErasureState.
@@ -65,6 +75,13 @@ const (
 // Defines values for HiddenNamePrivacyLevel.
 const (
 	HiddenNamePrivacyLevelAnonymous HiddenNamePrivacyLevel = "anonymous"
+)
+
+// Defines values for HistoryEntryKind.
+const (
+	HistoryEntryKindConfirmed HistoryEntryKind = "confirmed"
+	HistoryEntryKindDisputed  HistoryEntryKind = "disputed"
+	HistoryEntryKindKept      HistoryEntryKind = "kept"
 )
 
 // Defines values for OutboxActAction.
@@ -87,6 +104,11 @@ const (
 	OutboxStatusFailed    OutboxStatus = "failed"
 	OutboxStatusPending   OutboxStatus = "pending"
 	OutboxStatusPublished OutboxStatus = "published"
+)
+
+// Defines values for PhotoPurpose.
+const (
+	After PhotoPurpose = "after"
 )
 
 // Defines values for PhotoReason.
@@ -113,18 +135,31 @@ const (
 	PrivacyLevelPublic    PrivacyLevel = "public"
 )
 
+// Defines values for QuestionState.
+const (
+	QuestionStateAnswered  QuestionState = "answered"
+	QuestionStateExpired   QuestionState = "expired"
+	QuestionStateOpen      QuestionState = "open"
+	QuestionStateWithdrawn QuestionState = "withdrawn"
+)
+
 // Defines values for RoutingKey.
 const (
-	ReportCommented     RoutingKey = "report.commented"
-	ReportCorrected     RoutingKey = "report.corrected"
-	ReportCreated       RoutingKey = "report.created"
-	ReportModerated     RoutingKey = "report.moderated"
-	ReportOverdue       RoutingKey = "report.overdue"
-	ReportPhotoReady    RoutingKey = "report.photo.ready"
-	ReportPhotoRefused  RoutingKey = "report.photo.refused"
-	ReportPhotoUploaded RoutingKey = "report.photo.uploaded"
-	ReportStatusUpdated RoutingKey = "report.status.updated"
-	ReportVoteReceived  RoutingKey = "report.vote.received"
+	ReportAnswered         RoutingKey = "report.answered"
+	ReportCommented        RoutingKey = "report.commented"
+	ReportCorrected        RoutingKey = "report.corrected"
+	ReportCreated          RoutingKey = "report.created"
+	ReportDisputed         RoutingKey = "report.disputed"
+	ReportModerated        RoutingKey = "report.moderated"
+	ReportOverdue          RoutingKey = "report.overdue"
+	ReportPhotoReady       RoutingKey = "report.photo.ready"
+	ReportPhotoRefused     RoutingKey = "report.photo.refused"
+	ReportPhotoUploaded    RoutingKey = "report.photo.uploaded"
+	ReportQuestionAsked    RoutingKey = "report.question.asked"
+	ReportQuestionExpired  RoutingKey = "report.question.expired"
+	ReportQuestionReminded RoutingKey = "report.question.reminded"
+	ReportStatusUpdated    RoutingKey = "report.status.updated"
+	ReportVoteReceived     RoutingKey = "report.vote.received"
 )
 
 // Defines values for ScheduleRunState.
@@ -195,7 +230,7 @@ type AbuseReason string
 
 // Act Something that an official did to a report.
 type Act struct {
-	// Action It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
+	// Action It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, its reporter was asked something, the question was withdrawn, or its time was over (`expire`), which is nobody's act, or it fell overdue, likewise; `wait` and `no_wait` are acts of an earlier version, which let it wait for the resident without a question; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again; or it was kept resolved although it was disputed.
 	Action ActAction `json:"action"`
 
 	// Assignee To whom it was assigned; absent for nobody.
@@ -219,13 +254,34 @@ type Act struct {
 	Text string `json:"text,omitempty,omitzero"`
 }
 
-// ActAction It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, waits for the resident or no longer does, or fell overdue, which is nobody's act; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again.
+// ActAction It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, its reporter was asked something, the question was withdrawn, or its time was over (`expire`), which is nobody's act, or it fell overdue, likewise; `wait` and `no_wait` are acts of an earlier version, which let it wait for the resident without a question; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again; or it was kept resolved although it was disputed.
 type ActAction string
 
 // AddressReplaced The address before, and after; empty for none.
 type AddressReplaced struct {
 	From string `json:"from"`
 	To   string `json:"to"`
+}
+
+// Answered That officials have an answer. Its words are in the dialogue.
+type Answered struct {
+	AnsweredAt time.Time `json:"answered_at"`
+	ID         uuid.UUID `json:"id"`
+}
+
+// AskedVerdict That the reporter is asked whether the report is fixed, and what they have said.
+type AskedVerdict struct {
+	// Asked Always true.
+	Asked bool `json:"asked"`
+
+	// Fixed Absent until they have said it.
+	Fixed *bool `json:"fixed,omitempty"`
+
+	// Text What they have said to officials alone; absent if nothing.
+	Text string `json:"text,omitempty,omitzero"`
+
+	// Until The end of the time for it.
+	Until time.Time `json:"until"`
 }
 
 // AssigneeCount The reports of an official.
@@ -478,8 +534,11 @@ type DepartmentCount struct {
 
 // DepartmentNumbers The numbers of a department.
 type DepartmentNumbers struct {
+	Confirmed int64 `json:"confirmed"`
+
 	// DepartmentID Absent for reports of none.
 	DepartmentID int32 `json:"department_id,omitempty,omitzero"`
+	Disputed     int64 `json:"disputed"`
 	Filed        int64 `json:"filed"`
 
 	// MedianSeconds From filing to resolution, of what was resolved; absent if nothing was.
@@ -489,6 +548,7 @@ type DepartmentNumbers struct {
 	OpenAtEnd int64 `json:"open_at_end"`
 	Rejected  int64 `json:"rejected"`
 	Resolved  int64 `json:"resolved"`
+	Silent    int64 `json:"silent"`
 }
 
 // Departments All departments.
@@ -516,9 +576,44 @@ type DevTokenRequest struct {
 // DevTokenRequestRole defines model for DevTokenRequest.Role.
 type DevTokenRequestRole string
 
+// Dialogue The questions about a report and the answers to them, oldest first.
+type Dialogue struct {
+	Items []DialogueItem `json:"items"`
+}
+
+// DialogueItem A question or an answer.
+type DialogueItem struct {
+	// By Who asked, for officials; absent from answers.
+	By        Person    `json:"by,omitempty,omitzero"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// EndsOn Of a question.
+	//
+	// Examples: 2026-12-11
+	EndsOn LastDay          `json:"ends_on,omitempty,omitzero"`
+	ID     uuid.UUID        `json:"id"`
+	Kind   DialogueItemKind `json:"kind"`
+
+	// State Of a question.
+	State QuestionState `json:"state,omitempty,omitzero"`
+	Text  string        `json:"text"`
+}
+
+// DialogueItemKind defines model for DialogueItem.Kind.
+type DialogueItemKind string
+
 // DuplicateOf Which report is the original.
 type DuplicateOf struct {
 	Original uuid.UUID `json:"original"`
+}
+
+// DuplicateVerdict What the reporter of a duplicate said.
+type DuplicateVerdict struct {
+	// ReportID The duplicate.
+	ReportID uuid.UUID `json:"report_id"`
+
+	// Verdict The reporter's word on whether a resolved report is fixed.
+	Verdict Verdict `json:"verdict"`
 }
 
 // Erasure The erasure of a person, who is not named.
@@ -624,7 +719,7 @@ type HistoryCorrection struct {
 	Position *PositionReplaced `json:"position,omitempty"`
 }
 
-// HistoryEntry One status change, an official's reply, or a correction of the category or the place. A reply and a correction have `from_status` the same as `to_status`; a correction has `correction`, and a reply has its text as the `note`.
+// HistoryEntry One status change, an official's reply, a correction of the category or the place, or one about the reporter's verdict. All but status changes have `from_status` the same as `to_status`; a correction has `correction`, one about the verdict has `kind`, and a reply has its text as the `note`.
 type HistoryEntry struct {
 	ChangedAt time.Time `json:"changed_at"`
 
@@ -633,6 +728,9 @@ type HistoryEntry struct {
 
 	// FromStatus Absent in the first entry.
 	FromStatus Status `json:"from_status,omitempty,omitzero"`
+
+	// Kind Only in an entry about the verdict: the reporter says that it is not fixed (`disputed`), or that it is (`confirmed`); or an official kept it resolved (`kept`), with the `note`.
+	Kind HistoryEntryKind `json:"kind,omitempty,omitzero"`
 
 	// Note The official's explanation, or empty.
 	Note string `json:"note"`
@@ -643,6 +741,9 @@ type HistoryEntry struct {
 	// Version The report's version after the change.
 	Version int64 `json:"version"`
 }
+
+// HistoryEntryKind Only in an entry about the verdict: the reporter says that it is not fixed (`disputed`), or that it is (`confirmed`); or an official kept it resolved (`kept`), with the `note`.
+type HistoryEntryKind string
 
 // HistoryRun A part of a series that is known without a gap.
 type HistoryRun struct {
@@ -655,6 +756,19 @@ type HistoryRun struct {
 type InternalNote struct {
 	Text string `json:"text"`
 }
+
+// KeptResolved Why a report stays resolved although it is disputed.
+type KeptResolved struct {
+	// Note Shown to everyone.
+	//
+	// Examples: The lamp was lit at our second visit. A new fault is a new report.
+	Note string `json:"note"`
+}
+
+// LastDay The last day for an answer, in the zone of the city's calendar.
+//
+// Examples: 2026-12-11
+type LastDay = string
 
 // MapCluster Reports near each other, at the middle of their positions.
 type MapCluster struct {
@@ -696,6 +810,14 @@ type MoveResult struct {
 	Version int64 `json:"version,omitempty,omitzero"`
 }
 
+// NewAnswer The reporter's answer to the open question.
+type NewAnswer struct {
+	// Text Plain text; not blank.
+	//
+	// Examples: The one at the bridge, on the side of the market.
+	Text string `json:"text"`
+}
+
 // NewCategories The list that replaces the city's.
 type NewCategories struct {
 	Categories []NewCategory `json:"categories"`
@@ -721,6 +843,14 @@ type NewComment struct {
 	// Text Plain text; not blank.
 	//
 	// Examples: The lamp is dark again since last night.
+	Text string `json:"text"`
+}
+
+// NewQuestion What an official asks the reporter.
+type NewQuestion struct {
+	// Text Plain text; not blank.
+	//
+	// Examples: Which of the two lamps is it, the one at the bridge?
 	Text string `json:"text"`
 }
 
@@ -761,16 +891,35 @@ type NewReport struct {
 	Title string `json:"title"`
 }
 
+// NewVerdict Whether a resolved report is fixed.
+type NewVerdict struct {
+	Fixed bool `json:"fixed"`
+
+	// Text For officials alone.
+	//
+	// Examples: The lamp is dark again since Tuesday.
+	Text string `json:"text,omitempty,omitzero"`
+}
+
 // Number The counts of a period for the reports of a category.
 type Number struct {
 	Begin      time.Time `json:"begin"`
 	CategoryID int32     `json:"category_id"`
-	Filed      int64     `json:"filed"`
-	Rejected   int64     `json:"rejected"`
+
+	// Confirmed How many resolutions are fixed, as the reporters say.
+	Confirmed int64 `json:"confirmed"`
+
+	// Disputed How many are not, as they say.
+	Disputed int64 `json:"disputed"`
+	Filed    int64 `json:"filed"`
+	Rejected int64 `json:"rejected"`
 
 	// Reopened How often what was closed became open again.
 	Reopened int64 `json:"reopened"`
 	Resolved int64 `json:"resolved"`
+
+	// Silent How often the time for a verdict ended without one.
+	Silent int64 `json:"silent"`
 }
 
 // Numbers Numbers over time.
@@ -784,6 +933,17 @@ type Numbers struct {
 
 	// OpenAtEnd How many reports were open at the end of the time. The backlog at the end of each period follows from it and the periods behind.
 	OpenAtEnd int64 `json:"open_at_end"`
+}
+
+// OpenQuestion The question that waits for an answer, for the reporter and officials; absent without one. Its text is in the dialogue.
+type OpenQuestion struct {
+	AskedAt time.Time `json:"asked_at"`
+
+	// EndsOn The last day for an answer, in the zone of the city's calendar.
+	//
+	// Examples: 2026-12-11
+	EndsOn LastDay   `json:"ends_on"`
+	ID     uuid.UUID `json:"id"`
 }
 
 // OperatorHealth What a replica found out about its parts and what it depends on.
@@ -908,7 +1068,7 @@ type Outlook struct {
 	// DepartmentName The department in charge; absent for none.
 	DepartmentName string `json:"department_name,omitempty,omitzero"`
 
-	// DueAt By when the city intends to finish its work; absent if the category has no target, while the city waits for the resident, and once the work has ended.
+	// DueAt By when the city intends to finish its work; absent if the category has no target, while a question to the reporter is open, and once the work has ended.
 	DueAt time.Time `json:"due_at,omitempty,omitzero"`
 }
 
@@ -932,6 +1092,9 @@ type Photo struct {
 	// Official Whether the city uploaded it.
 	Official bool `json:"official"`
 
+	// Purpose `after` for a photo of the finished work; absent for all others.
+	Purpose PhotoPurpose `json:"purpose,omitempty,omitzero"`
+
 	// Reason Why it was refused: it is of no format that is taken, has too many pixels, is damaged or infected, an official decided so, or the fault is ours and another attempt may succeed.
 	Reason   PhotoReason `json:"reason,omitempty,omitzero"`
 	ReportID uuid.UUID   `json:"report_id"`
@@ -947,6 +1110,9 @@ type Photo struct {
 type PhotoList struct {
 	Photos []Photo `json:"photos"`
 }
+
+// PhotoPurpose `after` for a photo of the finished work; absent for all others.
+type PhotoPurpose string
 
 // PhotoReason Why it was refused: it is of no format that is taken, has too many pixels, is damaged or infected, an official decided so, or the fault is ours and another attempt may succeed.
 type PhotoReason string
@@ -994,20 +1160,47 @@ type Problem struct {
 	Type    string `json:"type"`
 }
 
+// Question A question to the reporter, as officials see it.
+type Question struct {
+	AskedAt time.Time `json:"asked_at"`
+
+	// AskedBy Someone of the city who works on reports.
+	AskedBy Person `json:"asked_by"`
+
+	// EndsOn The last day for an answer, in the zone of the city's calendar.
+	//
+	// Examples: 2026-12-11
+	EndsOn LastDay   `json:"ends_on"`
+	ID     uuid.UUID `json:"id"`
+
+	// State `open` until it is `answered`, an official has `withdrawn` it, which the end of the report does as well, or it is `expired`, because its time is over.
+	State QuestionState `json:"state"`
+	Text  string        `json:"text"`
+}
+
+// QuestionState `open` until it is `answered`, an official has `withdrawn` it, which the end of the report does as well, or it is `expired`, because its time is over.
+type QuestionState string
+
 // QueueCounts How many reports each choice of a filter shows.
 type QueueCounts struct {
 	// Assignees By name.
 	Assignees   []AssigneeCount   `json:"assignees"`
 	Categories  []CategoryCount   `json:"categories"`
 	Departments []DepartmentCount `json:"departments"`
-	Statuses    []StatusCount     `json:"statuses"`
-	Total       int64             `json:"total"`
+
+	// Disputed How many `disputed` shows with the other filters.
+	Disputed int64         `json:"disputed"`
+	Statuses []StatusCount `json:"statuses"`
+	Total    int64         `json:"total"`
 }
 
 // QueueWaiting What waits for officials in the whole city.
 type QueueWaiting struct {
 	// AbuseReports The reports that residents have reported as abuse since officials looked at them.
 	AbuseReports int64 `json:"abuse_reports"`
+
+	// Disputed The resolved reports that are not fixed, as their reporters say, and on which no official has acted.
+	Disputed int64 `json:"disputed"`
 
 	// HeldPhotos The photos that nobody sees until an official has decided.
 	HeldPhotos int64 `json:"held_photos"`
@@ -1110,6 +1303,9 @@ type Report struct {
 	// PrivacyLevel Whether the reporter's name is shown beside the report.
 	PrivacyLevel PrivacyLevel `json:"privacy_level"`
 
+	// Question The question that waits for an answer, for the reporter and officials; absent without one. Its text is in the dialogue.
+	Question *OpenQuestion `json:"question,omitempty"`
+
 	// ReporterName The reporter's name; only if public.
 	ReporterName string `json:"reporter_name,omitempty,omitzero"`
 
@@ -1123,6 +1319,9 @@ type Report struct {
 	// Transitions The statuses to which an official may move it from `status`, the usual ones first.
 	Transitions []Transition `json:"transitions"`
 	UpdatedAt   time.Time    `json:"updated_at"`
+
+	// Verdict Only for its reporter, and only while they may say whether it is fixed.
+	Verdict *AskedVerdict `json:"verdict,omitempty"`
 
 	// Version Counts the announced changes, from 1. `report_version` of events is the same number.
 	Version int64 `json:"version"`
@@ -1342,7 +1541,10 @@ type Task struct {
 	DepartmentID   int32  `json:"department_id,omitempty,omitzero"`
 	DepartmentName string `json:"department_name,omitempty,omitzero"`
 
-	// DueAt Until when the work is to be finished; absent if the category has no target, or while the city waits for the resident.
+	// Disputed Whether its reporter, or that of a duplicate, says that it is not fixed, and no official has acted since.
+	Disputed bool `json:"disputed"`
+
+	// DueAt Until when the work is to be finished; absent if the category has no target, or while a question to the reporter is open.
 	DueAt time.Time `json:"due_at,omitempty,omitzero"`
 
 	// DuplicateOf The report of which it is a duplicate; absent for none.
@@ -1357,6 +1559,9 @@ type Task struct {
 	// NewComments How many comments on it no official has seen.
 	NewComments int64 `json:"new_comments"`
 
+	// NotAnswered Whether its last question was not answered in time, and no official has acted on it since.
+	NotAnswered bool `json:"not_answered"`
+
 	// Notes How many internal notes it has.
 	Notes int64 `json:"notes"`
 
@@ -1368,6 +1573,9 @@ type Task struct {
 
 	// PrivacyLevel Whether the reporter's name is shown beside the report.
 	PrivacyLevel PrivacyLevel `json:"privacy_level"`
+
+	// Question The question that waits for an answer, for the reporter and officials; absent without one. Its text is in the dialogue.
+	Question *OpenQuestion `json:"question,omitempty"`
 
 	// Routed Whether the category decides about the department, because no official has.
 	Routed bool  `json:"routed"`
@@ -1382,7 +1590,7 @@ type Task struct {
 	UpdatedAt   time.Time    `json:"updated_at"`
 	Version     int64        `json:"version"`
 
-	// Waiting Whether the city waits for the resident.
+	// Waiting Whether a question to the reporter is open, so that the clock stands still.
 	Waiting bool `json:"waiting"`
 
 	// WithdrawnAt When its reporter has withdrawn it; absent for all others.
@@ -1422,6 +1630,18 @@ type Transition struct {
 	Status Status `json:"status"`
 }
 
+// Verdict The reporter's word on whether a resolved report is fixed.
+type Verdict struct {
+	Fixed   bool      `json:"fixed"`
+	GivenAt time.Time `json:"given_at"`
+
+	// Text For officials alone; empty for none.
+	Text string `json:"text"`
+
+	// Until Until then the reporter could say it, or change it.
+	Until time.Time `json:"until"`
+}
+
 // View A choice of filters that an official has named.
 type View struct {
 	// Filters The query of the page's address of the queue. Only the page reads it.
@@ -1457,12 +1677,6 @@ type VoteResult struct {
 // VoteType The direction of a vote.
 type VoteType string
 
-// Waiting Why the city waits for the resident.
-type Waiting struct {
-	// Reason For officials.
-	Reason string `json:"reason"`
-}
-
 // Weekday A day of the week.
 type Weekday string
 
@@ -1471,11 +1685,17 @@ type Work struct {
 	// Acts Oldest first.
 	Acts []Act `json:"acts"`
 
+	// Disputes What reporters of duplicates said who hold that it is not fixed, as long as it is disputed; absent for nothing.
+	Disputes []DuplicateVerdict `json:"disputes,omitempty,omitzero"`
+
 	// Duplicates The reports that are duplicates of it; absent for none.
 	Duplicates []uuid.UUID `json:"duplicates,omitempty,omitzero"`
 
 	// Report A report as officials work on it.
 	Report Task `json:"report"`
+
+	// Verdict What its reporter said last about a resolution; absent for nothing.
+	Verdict *Verdict `json:"verdict,omitempty"`
 }
 
 // Assignee Examples: me
@@ -1498,6 +1718,9 @@ type Cursor = string
 
 // DepartmentFilter defines model for DepartmentFilter.
 type DepartmentFilter = []int32
+
+// Disputed defines model for Disputed.
+type Disputed = bool
 
 // FiledFrom Examples: 2026-11-01T00:00:00Z
 type FiledFrom = time.Time
@@ -1523,6 +1746,9 @@ type MessageID = uuid.UUID
 // NewComments defines model for NewComments.
 type NewComments = bool
 
+// NotAnswered defines model for NotAnswered.
+type NotAnswered = bool
+
 // Order defines model for Order.
 type Order string
 
@@ -1531,6 +1757,9 @@ type Overdue = int32
 
 // PhotoID defines model for PhotoID.
 type PhotoID = uuid.UUID
+
+// QuestionID defines model for QuestionID.
+type QuestionID = uuid.UUID
 
 // ReportID defines model for ReportID.
 type ReportID = uuid.UUID
@@ -1543,6 +1772,9 @@ type Search = string
 
 // StatusFilter defines model for StatusFilter.
 type StatusFilter = []Status
+
+// WaitingFilter defines model for WaitingFilter.
+type WaitingFilter = bool
 
 // Withdrawn defines model for Withdrawn.
 type Withdrawn = bool

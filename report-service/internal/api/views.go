@@ -17,10 +17,13 @@ func reportOf(v report.View) Report {
 		CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt,
 		Mine: v.Mine, MyVote: voteTypeOf(v.MyVote),
 		Photos:       append([]uuid.UUID{}, v.Photos...), // an empty list is not null
-		HiddenReason: v.HiddenReason, WithdrawnAt: orZero(v.WithdrawnAt),
+		HiddenReason: v.HiddenReason, WithdrawnAt: orZero(v.WithdrawnAt), Question: openQuestionOf(v.Question),
 	}
 	if v.Position != nil {
 		out.Latitude, out.Longitude = &v.Position.Latitude, &v.Position.Longitude
+	}
+	if v.Verdict != nil {
+		out.Verdict = &AskedVerdict{Asked: true, Until: v.Verdict.Until, Fixed: v.Verdict.Fixed, Text: v.Verdict.Text}
 	}
 	for i, t := range v.Status.Transitions() {
 		out.Transitions[i] = Transition{Status: Status(t.To), NoteRequired: t.NoteRequired}
@@ -56,6 +59,10 @@ func correctionOf(c *report.Corrected) *HistoryCorrection {
 		out.Address = &AddressReplaced{From: c.Address.From, To: c.Address.To}
 	}
 	return &out
+}
+
+func verdictOf(v report.FixVerdict) Verdict {
+	return Verdict{Fixed: v.Fixed, Text: v.Text, GivenAt: v.GivenAt, Until: v.Until}
 }
 
 func positionOf(p *report.Position) *Place {

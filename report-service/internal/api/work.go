@@ -54,6 +54,7 @@ func (h workbenchHandlers) operations() operations {
 		"countWaiting":    {Handler: h.countWaiting, Timeout: service.DefaultTimeout},
 		"getWork":         {Handler: h.getWork, Timeout: service.DefaultTimeout},
 		"assignReport":    {Handler: h.assignReport, Timeout: service.DefaultTimeout},
+		"keepResolved":    {Handler: h.keepResolved, Timeout: changeTimeout},
 		"addNote":         {Handler: h.addNote, Timeout: service.DefaultTimeout},
 		"moveReports":     {Handler: h.moveReports, Timeout: changeTimeout},
 		"listBulkMoves":   {Handler: h.listBulkMoves, Timeout: service.DefaultTimeout},
@@ -88,6 +89,12 @@ func (h workbenchHandlers) getWork(w http.ResponseWriter, r *http.Request) error
 		if a.Department != nil {
 			out.Acts[i].DepartmentID, out.Acts[i].DepartmentName = a.Department.ID, a.Department.Name
 		}
+	}
+	if work.Verdict != nil {
+		out.Verdict = new(verdictOf(*work.Verdict))
+	}
+	for _, d := range work.Disputes {
+		out.Disputes = append(out.Disputes, DuplicateVerdict{ReportID: d.ReportID, Verdict: verdictOf(d.FixVerdict)})
 	}
 	return service.Encode(w, http.StatusOK, out)
 }

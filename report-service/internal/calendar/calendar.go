@@ -1,6 +1,6 @@
 // Package calendar computes when the city works, and when a report is to be
 // finished: the clock of its target stops at night, on holidays, and while the
-// city waits for the resident.
+// city waits for the resident's answer to a question.
 package calendar
 
 import (
@@ -111,11 +111,7 @@ const maxDays = 20 * 366
 func (c Calendar) shifts(from Date, do func(begin, end time.Time) bool) {
 	for n := range maxDays {
 		date := DateOf(time.Date(from.Year, from.Month, from.Day+n, 0, 0, 0, 0, time.UTC))
-		if _, off := slices.BinarySearchFunc(c.Holidays, date, Date.Compare); off {
-			continue
-		}
-		weekday := time.Date(date.Year, date.Month, date.Day, 0, 0, 0, 0, time.UTC).Weekday()
-		for _, s := range c.Week[weekday] {
+		for _, s := range c.on(date) {
 			begin := schedule.Moment(date.Year, date.Month, date.Day, schedule.Clock(s.From), c.Zone)
 			end := schedule.Moment(date.Year, date.Month, date.Day, schedule.Clock(s.To), c.Zone)
 			if !do(begin, end) {
@@ -163,12 +159,49 @@ func (c Calendar) Between(from, to time.Time) (work time.Duration) {
 	return work
 }
 
+// Workday returns the nth day after that of a time on which the city works.
+func (c Calendar) Workday(since time.Time, n int) Date {
+	from := DateOf(since.In(c.Zone))
+	last := from
+	for i := 1; i <= maxDays && n > 0; i++ {
+		last = DateOf(time.Date(from.Year, from.Month, from.Day+i, 0, 0, 0, 0, time.UTC))
+		if len(c.on(last)) > 0 {
+			n--
+		}
+	}
+	return last
+}
+
+// Opens returns when the city begins to work on a day, or the begin of a day on which it
+// does not.
+func (c Calendar) Opens(d Date) time.Time {
+	begin := 0
+	if shifts := c.on(d); len(shifts) > 0 {
+		begin = shifts[0].From
+	}
+	return schedule.Moment(d.Year, d.Month, d.Day, schedule.Clock(begin), c.Zone)
+}
+
+// Ends returns the end of a day.
+func (c Calendar) Ends(d Date) time.Time {
+	return schedule.Moment(d.Year, d.Month, d.Day, dayEnd, c.Zone)
+}
+
+// on returns when the city works on a day.
+func (c Calendar) on(d Date) []Shift {
+	if _, off := slices.BinarySearchFunc(c.Holidays, d, Date.Compare); off {
+		return nil
+	}
+	return c.Week[time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC).Weekday()]
+}
+
 // A Deadline is when the work on a report is to be finished. Its clock runs
-// while the report is open, except while the city waits for the resident.
+// while the report is open, except while a question to the
+// reporter is open.
 //
 //	       (filed, reopened)
 //	              ▼
-//	closed ◄── runs ◄──────► waits for the resident
+//	closed ◄── runs ◄──────► waits for the answer to a question
 //	             │
 //	             ▼ (the target is over, twice, three times)
 //	        level 1, 2, 3
@@ -179,7 +212,7 @@ type Deadline struct {
 	Level   int           // how many targets late, as announced
 	DueAt   *time.Time    // when the target ends; nil while the clock is stopped
 	NextAt  *time.Time    // when the next level is reached; nil if none is
-	Waiting bool          // for the resident
+	Waiting bool          // for an answer
 }
 
 // Begin returns the deadline of a report whose clock begins now.
@@ -190,8 +223,8 @@ func (c Calendar) Begin(target time.Duration, now time.Time) Deadline {
 	return c.run(Deadline{Target: target}, now)
 }
 
-// Wait returns d with its clock stopped now, because the city waits for the
-// resident.
+// Wait returns d with its clock stopped now, because the city waits for an answer of
+// the reporter.
 func (c Calendar) Wait(d Deadline, now time.Time) Deadline {
 	if d.Since != nil {
 		d.Used += c.Between(*d.Since, now)

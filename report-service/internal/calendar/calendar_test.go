@@ -147,3 +147,34 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// Working days are counted from the day after, without weekends and holidays, in the zone
+// of the city.
+func TestWorkday(t *testing.T) {
+	t.Parallel()
+	c := office(t, "Asia/Jakarta")
+	for _, tt := range []struct {
+		since string
+		n     int
+		want  string
+	}{
+		{"2026-11-27 09:00", 1, "2026-11-30"}, // a Friday
+		{"2026-11-27 23:59", 10, "2026-12-11"},
+		{"2026-11-28 03:00", 1, "2026-11-30"}, // a Saturday
+		{"2026-12-24 18:00", 1, "2026-12-28"}, // Christmas is a Friday
+	} {
+		if got := c.Workday(at(t, c, tt.since), tt.n); got.String() != tt.want {
+			t.Errorf("%d working days after %s it is %s, want %s", tt.n, tt.since, got, tt.want)
+		}
+	}
+	day := calendar.Date{Year: 2026, Month: time.December, Day: 11}
+	if got, want := c.Opens(day), at(t, c, "2026-12-11 08:00"); !got.Equal(want) {
+		t.Errorf("it opens at %s, want %s", got, want)
+	}
+	if got, want := c.Ends(day), at(t, c, "2026-12-12 00:00"); !got.Equal(want) {
+		t.Errorf("it ends at %s, want %s", got, want)
+	}
+	if got, want := c.Opens(calendar.Date{Year: 2026, Month: time.December, Day: 25}), at(t, c, "2026-12-25 00:00"); !got.Equal(want) {
+		t.Errorf("a holiday opens at %s, want its begin %s", got, want)
+	}
+}

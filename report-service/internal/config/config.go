@@ -3,6 +3,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
@@ -33,10 +34,24 @@ type Config struct {
 	// Comments says whether residents comment on reports. The page reads it too.
 	Comments config.Switch `env:"COMMENTS" envDefault:"off" example:"on"`
 
+	// QuestionDays is on how many days the city works until a reporter must have answered.
+	QuestionDays int `env:"QUESTION_DAYS" envDefault:"10" example:"5"`
+	// VerdictDays is for how many working days reporters may say whether what was resolved
+	// is fixed, and ResolveNeedsPhoto says whether only that is resolved which has a photo of
+	// the finished work.
+	VerdictDays       int           `env:"VERDICT_DAYS" envDefault:"10"`
+	ResolveNeedsPhoto config.Switch `env:"RESOLVE_NEEDS_PHOTO" envDefault:"off" example:"on"`
+
 	ReportsPerUser  ratelimit.Limit `env:"REPORTS_PER_USER" envDefault:"60/1h"`
 	VotesPerUser    ratelimit.Limit `env:"VOTES_PER_USER" envDefault:"60/1m"`
 	CommentsPerUser ratelimit.Limit `env:"COMMENTS_PER_USER" envDefault:"20/1h"`
 }
+
+// maxQuestionDays is a quarter of a year: the clock of a report stands still as long.
+const maxQuestionDays = 60
+
+// maxVerdictDays is so many working days that nobody remembers what it was like before.
+const maxVerdictDays = 90
 
 // An Address is where report-service listens, and where it does for
 // operators alone.
@@ -64,6 +79,10 @@ func Addr(getenv func(string) string) (string, error) {
 
 func (c *Config) validate() []config.Fault {
 	c.Auth.Addr = c.Addr
-	return slices.Concat(config.ValidateAddr("HTTP_ADDR", c.Addr), config.ValidateAddr("OPERATIONS_ADDR", c.Operations),
+	var days config.Faults
+	days.Check(c.QuestionDays >= 1 && c.QuestionDays <= maxQuestionDays, "QUESTION_DAYS", fmt.Sprintf("a number of working days from 1 to %d", maxQuestionDays))
+	days.Check(c.VerdictDays >= 0 && c.VerdictDays <= maxVerdictDays, "VERDICT_DAYS", fmt.Sprintf("0 to %d, such as 10", maxVerdictDays))
+	days.Check(!bool(c.ResolveNeedsPhoto) || c.PhotoStore != "", "RESOLVE_NEEDS_PHOTO", "off without PHOTO_STORE")
+	return slices.Concat(days, config.ValidateAddr("HTTP_ADDR", c.Addr), config.ValidateAddr("OPERATIONS_ADDR", c.Operations),
 		c.Service.Validate(), c.Auth.Validate(), c.Relay.Validate(), c.Photos.validate())
 }

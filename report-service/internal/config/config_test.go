@@ -36,7 +36,12 @@ func TestEnvironment(t *testing.T) {
 			"CITY_NAME":       {"<geheim>"},
 			"CITY_LANGUAGES":  {"geheim", "id,id"},
 			"COMMENTS":        {"yes", "1"},
-			"PHOTO_STORE":     {"photos", "s3://photos", "s3://user:geheim@photos?endpoint=https://s3.example.org"},
+			"QUESTION_DAYS":   {"0", "61", "10d"},
+			"VERDICT_DAYS":    {"-1", "91", "ten"},
+
+			"RESOLVE_NEEDS_PHOTO": {"yes", "on"}, // without a storage of photos
+
+			"PHOTO_STORE": {"photos", "s3://photos", "s3://user:geheim@photos?endpoint=https://s3.example.org"},
 
 			"PHOTO_S3_SECRET_KEY": {"geheim"}, // without the other
 		},

@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/service"
-	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -70,19 +69,12 @@ func (s *Reports) queueCorrection(ctx context.Context, tx pgx.Tx, l *lockedRepor
 		return nil
 	}
 	w.others.Queue(`update reports set category_id = $2, department_id = null where id = $1`, l.ID, l.Category.ID)
-	if l.Status.Closed() {
+	if l.Status.Closed() && !l.disputed {
 		return nil // its clock has stopped; a new one begins when it is reopened
 	}
-	days, err := readCalendar(ctx, tx)
+	days, d, _, err := readDeadline(ctx, tx, l.ID)
 	if err != nil {
 		return err
-	}
-	var d calendar.Deadline
-	err = tx.QueryRow(ctx, `
-		select clock_since, clock_used, target, overdue_level, due_at, overdue_next_at, waiting from reports where id = $1`, l.ID).
-		Scan(&d.Since, &d.Used, &d.Target, &d.Level, &d.DueAt, &d.NextAt, &d.Waiting)
-	if err != nil {
-		return fmt.Errorf("select deadline: %w", err)
 	}
 	queueDeadline(&w.others, l.ID, days.Retarget(d, l.Category.Target, l.CreatedAt))
 	return nil

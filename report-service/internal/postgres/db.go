@@ -35,6 +35,8 @@ type DB struct {
 	categories cached[categoryCache]
 	calendar   cached[calendar.Calendar]
 	ends       chan struct{} // holds a value while duplicates may have to follow their original
+
+	resolutions report.Resolutions
 }
 
 // NewDB returns the database behind pool. The keyring seals the recipient of
@@ -49,6 +51,10 @@ func NewDB(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards.Set)) 
 		ends:      make(chan struct{}, 1),
 	}
 }
+
+// AskOfResolutions sets what the city asks of its resolutions, which is nothing without it.
+// It is called before anything else.
+func (db *DB) AskOfResolutions(r report.Resolutions) { db.resolutions = r }
 
 // Run writes the changes of Reports and Comments that residents wait for. It
 // returns once ctx has ended and those that it has taken are written, so it has

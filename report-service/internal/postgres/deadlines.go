@@ -137,35 +137,19 @@ func queueDeadline(b *pgx.Batch, id uuid.UUID, d calendar.Deadline) {
 		where id = $1`, id, d.Since, d.Used, d.Target, d.Level, d.DueAt, d.NextAt, d.Waiting)
 }
 
-// SetWaiting records that the city waits for the resident, or has stopped
-// waiting. While it waits the report does not become overdue.
-func (s *Deadlines) SetWaiting(ctx context.Context, id uuid.UUID, waiting bool, reason string, by report.Official) error {
-	return s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
-		days, err := readCalendar(ctx, tx)
-		if err != nil {
-			return err
-		}
-		var d calendar.Deadline
-		var now time.Time
-		err = tx.QueryRow(ctx, `
-			select clock_since, clock_used, target, overdue_level, due_at, overdue_next_at, waiting, clock_timestamp()
-			from reports where id = $1`, id).Scan(&d.Since, &d.Used, &d.Target, &d.Level, &d.DueAt, &d.NextAt, &d.Waiting, &now)
-		switch {
-		case err != nil:
-			return fmt.Errorf("select deadline: %w", err)
-		case d.Waiting == waiting:
-			return nil // it is so already
-		case l.Status.Closed():
-			return fault.New(report.Closed, "the report is "+string(l.Status)+", and waits for nobody")
-		}
-		kind, deadline := report.StartedWaiting, days.Wait
-		if !waiting {
-			kind, deadline = report.StoppedWaiting, days.Resume
-		}
-		queueDeadline(&w.others, id, deadline(d, now))
-		w.record(actRow{reportID: id, by: by, kind: kind, text: reason})
-		return nil
-	})
+// readDeadline returns the deadline of a locked report, with the calendar that it goes
+// by and the present time.
+func readDeadline(ctx context.Context, tx pgx.Tx, id uuid.UUID) (days calendar.Calendar, d calendar.Deadline, now time.Time, err error) {
+	if days, err = readCalendar(ctx, tx); err != nil {
+		return days, d, now, err
+	}
+	err = tx.QueryRow(ctx, `
+		select clock_since, clock_used, target, overdue_level, due_at, overdue_next_at, waiting, clock_timestamp()
+		from reports where id = $1`, id).Scan(&d.Since, &d.Used, &d.Target, &d.Level, &d.DueAt, &d.NextAt, &d.Waiting, &now)
+	if err != nil {
+		return days, d, now, fmt.Errorf("select deadline: %w", err)
+	}
+	return days, d, now, nil
 }
 
 // OverdueJob returns the job that finds overdue reports and notifies the
@@ -201,7 +185,7 @@ func (s *Deadlines) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) 
 		select r.id, r.title, r.version, r.latitude, r.longitude, r.category_id, c.name,
 			r.clock_since, r.clock_used, r.target, r.overdue_level, r.due_at, r.overdue_next_at, now()
 		from reports r join categories c on c.id = r.category_id
-		where r.overdue_next_at <= now() and r.status in ('pending', 'in_progress')
+		where r.overdue_next_at <= now() and (r.status in ('pending', 'in_progress') or r.disputed_at is not null)
 			and r.duplicate_of is null and r.hidden_reason is null
 		order by r.overdue_next_at limit $1 for no key update of r skip locked`, overdueRows)
 	if err != nil {

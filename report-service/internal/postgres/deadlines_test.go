@@ -125,16 +125,14 @@ func TestOverdueWakesTheRelay(t *testing.T) {
 	}
 }
 
-// While the city waits for the resident the clock is stopped, and a closed
+// While a question to the reporter is open the clock is stopped, and a closed
 // report or a duplicate does not become overdue.
 func TestNotOverdue(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	d := f.withTarget(report.Public)
 	waiting, closed, duplicate, original := f.file(ann, d), f.file(ann, d), f.file(ann, d), f.file(bob, d)
-	if err := f.deadlines.SetWaiting(t.Context(), waiting.ID, true, "needs a photo", olga); err != nil {
-		t.Fatal(err)
-	}
+	question := f.ask(waiting.ID)
 	f.mustMove(closed.ID, report.Resolved, "")
 	f.mustMark(duplicate.ID, original.ID)
 	for _, r := range []report.Filing{waiting, closed, duplicate} {
@@ -143,12 +141,9 @@ func TestNotOverdue(t *testing.T) {
 			t.Errorf("levels %v, want none", levels)
 		}
 	}
-	if err := f.deadlines.SetWaiting(t.Context(), closed.ID, true, "", olga); err == nil {
-		t.Error("the city waits for the resident of a closed report, want that refused")
-	}
 
 	// The remaining time is the same as before it waited.
-	if err := f.deadlines.SetWaiting(t.Context(), waiting.ID, false, "", olga); err != nil {
+	if err := f.questions.Withdraw(t.Context(), waiting.ID, question.ID, olga); err != nil {
 		t.Fatal(err)
 	}
 	if left := f.number(`select extract(epoch from due_at - clock_since)::int from reports where id = $1`, waiting.ID); left < 3500 || left > 3600 {

@@ -120,7 +120,7 @@ func (s *Duplicates) end(ctx context.Context) error {
 	}
 	for _, end := range ends {
 		for _, id := range end.Duplicates {
-			_, err := s.reports.Move(ctx, id, report.Move{To: end.Status, Note: end.Note, By: end.By})
+			_, err := s.reports.Move(ctx, id, report.Move{To: end.Status, Note: end.Note, By: end.By, Follows: true})
 			refused, ok := errors.AsType[*fault.Error](err)
 			// A duplicate that was closed otherwise, or deleted, is done.
 			if err != nil && (!ok || refused.Kind == fault.Unavailable) {

@@ -14,7 +14,8 @@ import (
 )
 
 // ErasureSteps returns the steps that erase a person here. Reports and comments
-// are kept, with every link to their author removed. Votes are kept, each under
+// are kept, with every link to their author removed. The dialogues on the person's reports
+// are deleted. Votes are kept, each under
 // a new random id, so that the scores still add up.
 func (s *Upkeep) ErasureSteps() []erasure.Step {
 	keys := s.db.keys
@@ -31,6 +32,9 @@ func (s *Upkeep) ErasureSteps() []erasure.Step {
 			set official_id = case when a.official_id = $1 then '` + erasure.Someone + `' else a.official_id end,
 			    assignee_id = case when a.assignee_id = $1 then '` + erasure.Someone + `' else a.assignee_id end
 			from places p where a.report_id = p.id and $1 in (a.official_id, a.assignee_id)`)},
+		{Name: "questions", Do: byReport(`
+			update questions q set asked_by = '` + erasure.Someone + `'
+			from places p where q.report_id = p.id and q.asked_by = $1`)},
 		{Name: "complaints", Do: func(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (string, int64, error) {
 			return eraseComplaints(ctx, tx, keys, userID, cursor, limit)
 		}},
@@ -54,6 +58,10 @@ func eraseReports(ctx context.Context, tx pgx.Tx, userID, _ string, _ int) (next
 		`select report_id from reporters where reporter_id = $1 order by report_id limit $2`,
 		`select from reports where id = any($1) order by id for no key update`,
 		`update reports set privacy_level = 'anonymous' where id = any($1) and privacy_level <> 'anonymous'`,
+		// With the answers. Questions.Job lets the clocks of those that were open go on.
+		`delete from questions where report_id = any($1)`,
+		`delete from verdicts where report_id = any($1) and given_at is null and until > now()`,
+		`update verdicts set text = '' where report_id = any($1) and text <> ''`,
 		`delete from reporters where report_id = any($1)`)
 }
 

@@ -55,6 +55,24 @@ func reportCommented(f *report.Filing, at time.Time) *event.ReportCommented {
 	return &event.ReportCommented{Subject: namelessSubject(f, at), CategoryID: f.Category.ID}
 }
 
+// questionAsked and questionReminded are for the reporter, and name them where a change
+// of status does.
+func questionAsked(f *report.Filing, question uuid.UUID, endsOn string, at time.Time) *event.QuestionAsked {
+	return &event.QuestionAsked{Subject: subject(f, f.Version, at), QuestionID: question, EndsOn: endsOn}
+}
+
+func questionReminded(f *report.Filing, question uuid.UUID, endsOn string, at time.Time) *event.QuestionReminded {
+	return &event.QuestionReminded{Subject: subject(f, f.Version, at), QuestionID: question, EndsOn: endsOn}
+}
+
+func reportAnswered(f *report.Filing, question uuid.UUID, at time.Time) *event.ReportAnswered {
+	return &event.ReportAnswered{Subject: namelessSubject(f, at), QuestionID: question}
+}
+
+func questionExpired(f *report.Filing, question uuid.UUID, at time.Time) *event.QuestionExpired {
+	return &event.QuestionExpired{Subject: namelessSubject(f, at), QuestionID: question}
+}
+
 func reportCreated(f *report.Filing) *event.ReportCreated {
 	return &event.ReportCreated{
 		Subject:    subject(f, f.Version, f.CreatedAt),
@@ -68,6 +86,13 @@ func statusUpdate(f *report.Filing, c report.Change, previous statusMessage) *ev
 		Subject:   subject(f, c.Version, c.At),
 		NewStatus: event.Status(c.To), Note: c.Note, CategoryID: f.Category.ID, Reply: c.IsReply(),
 		PreviousMessageID: previous.id.Bytes, PreviousStatusVersion: previous.version.Int64,
+	}
+}
+
+// reportDisputed announces the entry of a dispute of f, or of its end.
+func reportDisputed(f *report.Filing, c report.Change, retracted bool) *event.ReportDisputed {
+	return &event.ReportDisputed{
+		Subject: namelessSubject(f, c.At), CategoryID: f.Category.ID, CategoryName: f.Category.Name, Retracted: retracted,
 	}
 }
 

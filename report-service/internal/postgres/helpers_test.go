@@ -38,6 +38,7 @@ type fixture struct {
 	workbench  *postgres.Workbench
 	duplicates *postgres.Duplicates
 	deadlines  *postgres.Deadlines
+	questions  *postgres.Questions
 	upkeep     *postgres.Upkeep
 
 	t        *testing.T
@@ -106,6 +107,7 @@ func openKeyed(t *testing.T, database, key string, settings ...string) *fixture 
 	f.categories = postgres.NewCategories(db)
 	f.moderation, f.workbench, f.duplicates = postgres.NewModeration(db), postgres.NewWorkbench(db), postgres.NewDuplicates(db)
 	f.checks, f.deadlines, f.upkeep = postgres.NewPhotoChecks(db), postgres.NewDeadlines(db), postgres.NewUpkeep(db)
+	f.questions = postgres.NewQuestions(db, questionDays)
 	return f
 }
 

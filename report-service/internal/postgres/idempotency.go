@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
@@ -61,6 +62,18 @@ func (s *storedResponse) read(b *pgx.Batch, key keyHash) {
 		QueryRow(func(row pgx.Row) error { return row.Scan(&s.locked) })
 	b.Queue(storedSQL, key.stored, keyLife).
 		QueryRow(optional(&s.found, &s.request, &s.response))
+}
+
+// readStored returns the response to an earlier request with the same key, or nil, in a
+// transaction that has locked the report of the request.
+func readStored(ctx context.Context, tx pgx.Tx, key keyHash, i *report.Idempotent) (report.StoredResponse, error) {
+	var s storedResponse
+	var b pgx.Batch
+	s.read(&b, key)
+	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+		return nil, fmt.Errorf("look for an earlier request: %w", err)
+	}
+	return s.response, s.check(i)
 }
 
 const storedSQL = `

@@ -72,6 +72,21 @@ func TestMap(t *testing.T) {
 	}
 }
 
+// What is done to a report in private does not change its place among the points.
+func TestPointsStayInOrder(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	first, second := f.file(ann, draft(report.Anonymous)), f.file(bob, draft(report.Public))
+	f.ask(first.ID)
+	f.exec(`vacuum reports`) // the next change writes where the one before was
+	f.exec(`update reports set waiting = false where id = $1`, second.ID)
+	globe := &report.Box{West: -180, South: -90, East: 180, North: 90}
+	got, err := f.Map(t.Context(), report.Filter{Box: globe}, report.GridOf(*globe, 3), 10)
+	if err != nil || len(got.Points) != 2 || got.Points[0].ID != first.ID || got.Points[1].ID != second.ID {
+		t.Errorf("points are %+v (error %v), want them in the order of their filing", got.Points, err)
+	}
+}
+
 // The migration rounds the positions that are there as the service rounds new
 // ones, and touches no others.
 func TestPositionsThatAreThereAreRounded(t *testing.T) {

@@ -52,7 +52,7 @@ func TestPhotoIDIsNotTheUploads(t *testing.T) {
 		if again, added, err := store.photos.Add(t.Context(), u, annUploads); err != nil || added || again.ID != p.ID {
 			t.Errorf("again with %s: %+v, added %v, error %v; want the same photo", name, again, added, err)
 		}
-		if _, err := store.photos.CheckUpload(t.Context(), filed.ID, u.ID, nil, annUploads); err != nil {
+		if _, err := store.photos.CheckUpload(t.Context(), filed.ID, u.ID, false, nil, annUploads); err != nil {
 			t.Errorf("CheckUpload with %s: %v", name, err)
 		}
 	}

@@ -28,7 +28,7 @@ func NewPhotos(db *DB) *Photos {
 	return &Photos{db, db.keys.Derive("cityconnect/report-service/photos"), newPhotoIDs(db)}
 }
 
-const photoColumns = `p.id, p.report_id, p.state, p.reason, p.alt, p.official, coalesce(p.width, 0), coalesce(p.height, 0), p.created_at`
+const photoColumns = `p.id, p.report_id, p.state, p.reason, p.alt, p.official, coalesce(p.width, 0), coalesce(p.height, 0), p.created_at, p.purpose = 'after'`
 
 func scanPhoto(row pgx.CollectableRow) (report.Photo, error) {
 	p, err := pgx.RowToStructByPos[report.Photo](row)
@@ -40,14 +40,14 @@ func scanPhoto(row pgx.CollectableRow) (report.Photo, error) {
 // nobody uploads in vain. Add decides. If the upload is a known photo of the report
 // and digest, which may be nil, is that of its bytes, known is that photo: there is
 // nothing to upload.
-func (s *Photos) CheckUpload(ctx context.Context, reportID, upload uuid.UUID, digest []byte, by report.User) (photo *report.Photo, err error) {
+func (s *Photos) CheckUpload(ctx context.Context, reportID, upload uuid.UUID, after bool, digest []byte, by report.User) (photo *report.Photo, err error) {
 	var f report.Filing
 	var known bool
 	var ofReport, today int
 	err = s.db.pool.QueryRow(ctx, `
 		select coalesce(o.reporter_id, ''), exists (select from photos where id = any($2) and report_id = $1), n.*
 		from reports r left join reporters o on o.report_id = r.id, lateral (`+photoCountsSQL+`) n
-		where r.id = $1 and (r.hidden_reason is null or $4)`, reportID, s.ids.uploadIDsOf(reportID, upload), by.ID, by.Official).Scan(&f.Reporter.ID, &known, &ofReport, &today)
+		where r.id = $1 and (r.hidden_reason is null or $5)`, reportID, s.ids.uploadIDsOf(reportID, upload), by.ID, by.Official, after).Scan(&f.Reporter.ID, &known, &ofReport, &today)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, report.ErrNotFound
 	}
@@ -55,6 +55,9 @@ func (s *Photos) CheckUpload(ctx context.Context, reportID, upload uuid.UUID, di
 		return nil, fmt.Errorf("select report: %w", err)
 	}
 	city, err := by.ActsForCity(&f)
+	if err == nil {
+		err = report.CheckAfter(after, city)
+	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -103,11 +106,11 @@ type querier interface {
 }
 
 // photoCountsSQL counts the photos of the report $1 that exist or may come to
-// exist, and the uploads of the reporter $3 within a day. A photo with one of the
-// ids $2 is not counted.
+// exist, and are of the finished work or not, as $4, and the uploads of the reporter $3
+// within a day. A photo with one of the ids $2 is not counted.
 const photoCountsSQL = `
 	select
-		(select count(*) from photos where report_id = $1 and id <> all($2) and state in ('checking', 'held', 'ready')) as of_report,
+		(select count(*) from photos where report_id = $1 and id <> all($2) and state in ('checking', 'held', 'ready') and (purpose = 'after') = $4) as of_report,
 		(select count(*) from photos p join reporters o using (report_id)
 			where o.reporter_id = $3 and p.id <> all($2) and not p.official and p.created_at > now() - interval '1 day') as today`
 
@@ -122,8 +125,11 @@ func (s *Photos) Add(ctx context.Context, u report.Upload, by report.User) (p re
 		if p, err = s.knownPhoto(ctx, tx, u); !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
+		if err := report.CheckAfter(u.After, city); err != nil {
+			return err
+		}
 		var ofReport, today int
-		if err := tx.QueryRow(ctx, photoCountsSQL, u.ReportID, ids, by.ID).Scan(&ofReport, &today); err != nil {
+		if err := tx.QueryRow(ctx, photoCountsSQL, u.ReportID, ids, by.ID, u.After).Scan(&ofReport, &today); err != nil {
 			return fmt.Errorf("count photos: %w", err)
 		}
 		if err := report.CheckPhotos(ofReport, today, city); err != nil {
@@ -133,12 +139,12 @@ func (s *Photos) Add(ctx context.Context, u report.Upload, by report.User) (p re
 		if err != nil {
 			return err
 		}
-		p = report.Photo{ID: id, ReportID: u.ReportID, State: report.PhotoChecking, Alt: u.Alt, Official: city, CreatedAt: now}
+		p = report.Photo{ID: id, ReportID: u.ReportID, State: report.PhotoChecking, Alt: u.Alt, Official: city, CreatedAt: now, After: u.After}
 		added = true
 		w.others.Queue(`
-			insert into photos (id, report_id, alt, official, bytes, digest, upload, created_at, changed_at)
-			values ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
-			p.ID, u.ReportID, u.Alt, city, u.Bytes, digestOf(s.digestKeys[0], u), u.Key, now)
+			insert into photos (id, report_id, alt, official, bytes, digest, upload, created_at, changed_at, purpose)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $8, case when $9 then 'after' else '' end)`,
+			p.ID, u.ReportID, u.Alt, city, u.Bytes, digestOf(s.digestKeys[0], u), u.Key, now, u.After)
 		if city {
 			w.record(photoAct(u.ReportID, by, report.AddedPhoto, p.ID))
 		}
@@ -212,7 +218,7 @@ func (s *Photos) List(ctx context.Context, reportID uuid.UUID, by report.User) (
 func (s *Photos) Get(ctx context.Context, id uuid.UUID, by report.User) (report.Photo, error) {
 	rows, err := s.db.pool.Query(ctx, `
 		select `+photoColumns+` from (
-			select q.id, q.report_id, q.reason, q.alt, q.official, q.width, q.height, q.created_at,
+			select q.id, q.report_id, q.reason, q.alt, q.official, q.width, q.height, q.created_at, q.purpose,
 				case when r.hidden_reason is not null and q.state = 'ready' then 'held' else q.state end as state
 			from photos q join reports r on r.id = q.report_id
 		) p left join reporters o using (report_id)
@@ -288,8 +294,8 @@ func (s *Photos) Replace(ctx context.Context, reportID, id uuid.UUID, redacted r
 			return err
 		}
 		w.others.Queue(`
-			insert into photos (id, report_id, state, alt, official, bytes, digest, width, height, created_at)
-			select $2, report_id, state, alt, official, bytes, digest, $3, $4, created_at from photos where id = $1`,
+			insert into photos (id, report_id, state, alt, official, bytes, digest, width, height, created_at, purpose)
+			select $2, report_id, state, alt, official, bytes, digest, $3, $4, created_at, purpose from photos where id = $1`,
 			replaced, redacted.ID, redacted.Width, redacted.Height)
 		w.others.Queue(`update photos set state = 'removed', changed_at = now() where id = $1`, replaced)
 		w.record(photoAct(reportID, by, report.RedactedPhoto, redacted.ID))

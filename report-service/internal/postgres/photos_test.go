@@ -286,6 +286,6 @@ func TestPhotosNameNobody(t *testing.T) {
 // checkUpload checks an upload whose digest is not known.
 func (f *fixture) checkUpload(t *testing.T, reportID, photoID uuid.UUID, by report.User) error {
 	t.Helper()
-	_, err := f.photos.CheckUpload(t.Context(), reportID, photoID, nil, by)
+	_, err := f.photos.CheckUpload(t.Context(), reportID, photoID, false, nil, by)
 	return err
 }

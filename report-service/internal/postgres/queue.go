@@ -18,10 +18,10 @@ const (
 		r.privacy_level, r.status, r.score, r.version, r.created_at, r.updated_at,
 		o.id, o.name, d.id, d.name, r.department_id is null,
 		(select count(*) from report_acts a where a.report_id = r.id and a.action = 'note'), r.duplicate_of,
-		r.due_at, r.overdue_level, r.waiting,
+		r.due_at, r.overdue_level, r.waiting, case when r.waiting then ` + openQuestionSQL + ` end, r.not_answered,
 		array(select ph.id from photos ph where ph.report_id = r.id and ph.state = 'ready' order by ph.created_at, ph.id),
 		coalesce(r.hidden_reason, ''), r.withdrawn_at, (select count(*) from abuse_reports b where b.report_id = r.id and b.settled_at is null),
-		(select count(*) from comments where report_id = r.id and ` + unseenSQL + `)
+		(select count(*) from comments where report_id = r.id and ` + unseenSQL + `), r.disputed_at is not null
 	from (select r.* from reports r`
 	taskJoinSQL = `) r
 	join categories c on c.id = r.category_id
@@ -37,7 +37,7 @@ func scanTask(row pgx.CollectableRow) (report.Task, error) {
 	err := row.Scan(&t.ID, &t.Title, &t.Category.ID, &t.Category.Name, &lat, &lon, &t.Address,
 		&t.Privacy, &t.Status, &t.Score, &t.Version, &t.CreatedAt, &t.UpdatedAt,
 		&assignee, &assigneeName, &departmentID, &department, &t.Routed, &t.Notes, &t.Original,
-		&t.DueAt, &t.Overdue, &t.Waiting, &t.Photos, &t.HiddenReason, &t.WithdrawnAt, &t.Abuse, &t.Comments)
+		&t.DueAt, &t.Overdue, &t.Waiting, &t.Question, &t.Unanswered, &t.Photos, &t.HiddenReason, &t.WithdrawnAt, &t.Abuse, &t.Comments, &t.Disputed)
 	if lat != nil && lon != nil {
 		t.Position = &report.Position{Latitude: *lat, Longitude: *lon}
 	}
@@ -55,10 +55,39 @@ func scanTask(row pgx.CollectableRow) (report.Task, error) {
 }
 
 // Queue returns a page of the reports that match filter, in its order, as
-// officials see them.
+// officials see them. Disputed ones come before all others, unless filter is without pins.
 func (s *Workbench) Queue(ctx context.Context, filter report.Filter, after *report.Cursor, limit int) (report.Queue, error) {
+	if filter.Disputed || filter.Unpinned {
+		return s.queue(ctx, filter, after, limit)
+	}
+	pins := report.Queue{}
+	if after == nil || after.Of(filter.Pinned()) == nil {
+		var err error
+		if pins, err = s.queue(ctx, filter.Pinned(), after, limit); err != nil || pins.Next != nil {
+			return pins, err
+		}
+		after = nil
+	}
+	room := limit - len(pins.Tasks)
+	rest, err := s.queue(ctx, filter, after, max(room, 1), `r.disputed_at is null`)
+	switch {
+	case err != nil:
+		return report.Queue{}, err
+	case room > 0:
+		return report.Queue{Tasks: append(pins.Tasks, rest.Tasks...), Next: rest.Next}, nil
+	case len(rest.Tasks) > 0: // they are the next page
+		pins.Next = filter.Pinned().CursorAtTask(pins.Tasks[len(pins.Tasks)-1])
+	}
+	return pins, nil
+}
+
+// queue returns a page of the reports that match filter and the conditions.
+func (s *Workbench) queue(ctx context.Context, filter report.Filter, after *report.Cursor, limit int, conditions ...string) (report.Queue, error) {
 	var q query
 	q.filter(filter)
+	for _, c := range conditions {
+		q.and(c)
+	}
 	page, order := q.page(filter, after, limit)
 	tasks, err := collect(ctx, s.db.pool, "select queue", scanTask, taskSQL+page+taskJoinSQL+order, q.args...)
 	if err != nil {
@@ -76,7 +105,8 @@ func (s *Workbench) Waiting(ctx context.Context) (n report.Waiting, err error) {
 		select
 			(select count(distinct c.report_id) from comments c join reports r on r.id = c.report_id and r.hidden_reason is null where not c.seen and c.hidden_reason is null),
 			(select count(distinct report_id) from abuse_reports where settled_at is null),
-			(select count(*) from photos where state = 'held')`).Scan(&n.Commented, &n.Abuse, &n.Photos)
+			(select count(*) from photos where state = 'held'),
+			(select count(*) from reports where disputed_at is not null and hidden_reason is null)`).Scan(&n.Commented, &n.Abuse, &n.Photos, &n.Disputed)
 	if err != nil {
 		return n, fmt.Errorf("count what waits: %w", err)
 	}
@@ -106,7 +136,13 @@ func (s *Workbench) Counts(ctx context.Context, filter report.Filter) (report.Co
 	if err != nil {
 		return report.Counts{}, err
 	}
-	return report.Count(filter, shares), nil
+	counts := report.Count(filter, shares)
+	var disputed query
+	disputed.filter(filter.Pinned())
+	if err := s.db.pool.QueryRow(ctx, `select count(*) from reports r`+disputed.where(), disputed.args...).Scan(&counts.Disputed); err != nil {
+		return report.Counts{}, fmt.Errorf("count disputed reports: %w", err)
+	}
+	return counts, nil
 }
 
 // CountOverTime counts the reports that match the rest of filter, by what
@@ -129,12 +165,21 @@ func (s *Workbench) CountOverTime(ctx context.Context, filter report.Filter, int
 			count(*) filter (where h.from_status is null),
 			count(*) filter (where h.to_status = 'resolved'),
 			count(*) filter (where h.to_status = 'rejected'),
-			count(*) filter (where h.from_status in ('resolved', 'rejected'))
+			count(*) filter (where h.from_status in ('resolved', 'rejected')), 0, 0, 0
 		from status_history h join reports r on r.id = h.report_id`+q.where()+`
 		  and (h.from_status is null or 'resolved' in (h.from_status, h.to_status) or 'rejected' in (h.from_status, h.to_status))
 		  and h.from_status is distinct from h.to_status -- without replies
 		group by begins, r.category_id
 		order by begins, r.category_id`, q.args...)
+	if err != nil {
+		return nil, err
+	}
+	verdicts := query{args: []any{from, to, string(interval), city.Zone.String()}}
+	verdicts.filter(filter)
+	said, err := collect(ctx, s.db.pool, "count verdicts over time", pgx.RowToStructByPos[report.PeriodCounts], `
+		select date_trunc($3, v.at, $4) as begins, r.category_id, 0, 0, 0, 0, `+verdictSums+countedVerdicts+verdicts.where()+`
+		group by begins, r.category_id`, verdicts.args...)
+	counts = report.AddVerdicts(counts, said)
 	for i := range counts {
 		counts[i].Begin = counts[i].Begin.In(city.Zone)
 	}
@@ -202,6 +247,9 @@ func (s *Workbench) CountByDepartment(ctx context.Context, filter report.Filter)
 		) n
 		group by grouping sets ((), (n.department))
 		order by 1 desc, 2`, q.args...)
+	if err != nil {
+		return total, nil, err
+	}
 	for _, row := range rows {
 		if row.all {
 			total = row.DepartmentCounts
@@ -209,5 +257,6 @@ func (s *Workbench) CountByDepartment(ctx context.Context, filter report.Filter)
 			departments = append(departments, row.DepartmentCounts)
 		}
 	}
+	departments, err = s.addVerdicts(ctx, departments, q.args[:2:2], filter)
 	return total, departments, err
 }

@@ -34,6 +34,7 @@ type lockedReport struct {
 	changed  bool
 	reporter string // sealed; empty before the first vote
 	status   statusMessage
+	disputed bool // a reporter says that it is not fixed
 }
 
 // A statusMessage is the message that announced the present status of a report, and
@@ -103,7 +104,7 @@ func (r *readBatch) queueLocks(b *pgx.Batch) {
 		select locked.* from unnest($1::uuid[]) as wanted (id) cross join lateral (
 			select r.id, r.title, r.privacy_level, r.status, r.score, r.version, coalesce(p.reporter_id, ''),
 				r.category_id, r.latitude, r.longitude, coalesce(r.hidden_reason, ''), r.withdrawn_at,
-				r.status_message_id, r.status_version
+				r.status_message_id, r.status_version, r.disputed_at is not null
 			from reports r left join reporters p on p.report_id = r.id
 			where r.id = wanted.id
 			for no key update of r`+wait+`) as locked`,
@@ -113,15 +114,16 @@ func (r *readBatch) queueLocks(b *pgx.Batch) {
 				var f report.Filing
 				var latitude, longitude *float64
 				var status statusMessage
+				var disputed bool
 				err := rows.Scan(&f.ID, &f.Title, &f.Privacy, &f.Status, &f.Score, &f.Version, &f.Reporter.ID,
-					&f.Category.ID, &latitude, &longitude, &f.HiddenReason, &f.WithdrawnAt, &status.id, &status.version)
+					&f.Category.ID, &latitude, &longitude, &f.HiddenReason, &f.WithdrawnAt, &status.id, &status.version, &disputed)
 				if err != nil {
 					return err
 				}
 				if latitude != nil && longitude != nil {
 					f.Position = &report.Position{Latitude: *latitude, Longitude: *longitude}
 				}
-				*r.locks[f.ID] = lockedReport{Filing: f, found: true, status: status}
+				*r.locks[f.ID] = lockedReport{Filing: f, found: true, status: status, disputed: disputed}
 			}
 			return rows.Err()
 		})

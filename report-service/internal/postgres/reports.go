@@ -24,7 +24,8 @@ const (
 		case when r.privacy_level = 'public' then coalesce(p.reporter_name, '') else '' end,
 		coalesce(p.reporter_id = $1, false), coalesce(v.value, 0),
 		array(select ph.id from photos ph where ph.report_id = r.id and ph.state = 'ready' order by ph.created_at, ph.id),
-		coalesce(r.hidden_reason, ''), r.withdrawn_at`
+		coalesce(r.hidden_reason, ''), r.withdrawn_at, case when r.waiting and p.reporter_id = $1 then ` + openQuestionSQL + ` end,
+		case when p.reporter_id = $1 and r.status = 'resolved' and r.hidden_reason is null then (` + verdictSQL + `) end`
 	viewJoinsSQL = `
 	join categories c on c.id = r.category_id
 	left join reporters p on p.report_id = r.id
@@ -56,7 +57,7 @@ func (s *Reports) Get(ctx context.Context, id uuid.UUID, reader report.User) (re
 func (s *Reports) Outlook(ctx context.Context, id uuid.UUID, reporter string) (report.Outlook, error) {
 	var o report.Outlook
 	err := s.db.pool.QueryRow(ctx, `
-		select coalesce(d.name, ''), case when r.status in ('pending', 'in_progress') then r.due_at end
+		select coalesce(d.name, ''), case when r.status in ('pending', 'in_progress') or r.disputed_at is not null then r.due_at end
 		from reports r
 		join reporters p on p.report_id = r.id and p.reporter_id = $2
 		join categories c on c.id = r.category_id
@@ -76,7 +77,7 @@ func scanView(row pgx.Row) (report.View, error) {
 	var lat, lon *float64
 	err := row.Scan(&v.ID, &v.Title, &v.Description, &v.Category.ID, &v.Category.Name, &lat, &lon, &v.Address,
 		&v.Privacy, &v.Status, &v.Score, &v.Version, &v.CreatedAt, &v.UpdatedAt,
-		&v.ReporterName, &v.Mine, &v.MyVote, &v.Photos, &v.HiddenReason, &v.WithdrawnAt)
+		&v.ReporterName, &v.Mine, &v.MyVote, &v.Photos, &v.HiddenReason, &v.WithdrawnAt, &v.Question, &v.Verdict)
 	if lat != nil && lon != nil {
 		v.Position = &report.Position{Latitude: *lat, Longitude: *lon}
 	}
@@ -84,17 +85,20 @@ func scanView(row pgx.Row) (report.View, error) {
 	if v.WithdrawnAt != nil {
 		v.WithdrawnAt = new(v.WithdrawnAt.UTC())
 	}
+	if v.Verdict != nil {
+		v.Verdict.Until = v.Verdict.Until.UTC()
+	}
 	return v, err
 }
 
 // History returns the changes of a report that reader may see, oldest first.
 func (s *Reports) History(ctx context.Context, id uuid.UUID, reader report.User) ([]report.Change, error) {
 	changes, err := collect(ctx, s.db.pool, "select history", func(row pgx.CollectableRow) (c report.Change, err error) {
-		err = row.Scan(&c.From, &c.To, &c.Note, &c.Version, &c.At, &c.Corrected)
+		err = row.Scan(&c.From, &c.To, &c.Note, &c.Version, &c.At, &c.Corrected, &c.Kind)
 		c.At = c.At.UTC()
 		return c, err
 	}, `
-		select coalesce(from_status, ''), to_status, note, report_version, changed_at, correction
+		select coalesce(from_status, ''), to_status, note, report_version, changed_at, correction, coalesce(kind, '')
 		from status_history h where report_id = $1 and exists (
 			select from reports r left join reporters p on p.report_id = r.id
 			where r.id = $1 and (r.hidden_reason is null or $3 or p.reporter_id = $2))
@@ -228,10 +232,19 @@ func (q *query) filter(f report.Filter) {
 		q.and(`r.created_at < %s`, f.FiledTo)
 	}
 	if f.Overdue > 0 {
-		q.and(`r.overdue_level >= %s and r.status in ('pending', 'in_progress')`, f.Overdue)
+		q.and(`r.overdue_level >= %s and (r.status in ('pending', 'in_progress') or r.disputed_at is not null)`, f.Overdue)
+	}
+	if f.Disputed {
+		q.and(`r.disputed_at is not null`)
 	}
 	if f.NewComments {
 		q.and(`r.id = any(array(select report_id from comments where ` + unseenSQL + `))`)
+	}
+	if f.Waiting {
+		q.and(`r.waiting`)
+	}
+	if f.Unanswered {
+		q.and(`r.not_answered`)
 	}
 	if f.Box != nil {
 		q.and(`r.latitude between %s and %s`, f.Box.South, f.Box.North)

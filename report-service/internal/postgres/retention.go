@@ -39,6 +39,23 @@ func (r Retention) Tasks() []retention.Task {
 				select a.id from report_acts a join reports r on r.id = a.report_id
 				where a.at < now() - $1::interval and r.status in ('resolved', 'rejected') and r.updated_at < now() - $1::interval
 				order by a.at limit $2)`),
+		removal("questions", r.History, `
+			delete from questions where id in (
+				select q.id from questions q join reports r on r.id = q.report_id
+				where q.ended_at < now() - $1::interval and r.status in ('resolved', 'rejected') and r.updated_at < now() - $1::interval
+				order by q.ended_at limit $2)`),
+		removal("verdicts", r.History, `
+			delete from verdicts where ctid = any(array(
+				select v.ctid from verdicts v join reports r on r.id = v.report_id
+				where coalesce(v.given_at, v.until) < now() - $1::interval
+					and r.status in ('resolved', 'rejected') and r.updated_at < now() - $1::interval and r.disputed_at is null limit $2))`),
+		removal("verdict_entries", r.History, `
+			delete from status_history where id in (
+				select h.id from status_history h join reports r on r.id = h.report_id
+				where h.kind is not null and h.changed_by is null and h.changed_at < now() - $1::interval
+					and r.status in ('resolved', 'rejected') and r.updated_at < now() - $1::interval
+					and exists (select from status_history l where l.report_id = h.report_id and l.id > h.id)
+				order by h.changed_at limit $2)`),
 		removal("complaints", r.Audit, `
 			delete from abuse_reports where ctid = any(array(
 				select ctid from abuse_reports where settled_at < now() - $1::interval order by settled_at limit $2))`),

@@ -94,8 +94,8 @@ func TestRetentionOfHistories(t *testing.T) {
 	if n := f.number(`select count(*) from queue_views where official_id = 'olga'`); n != 2 || f.number(`select count(*) from queue_views`) != 2 {
 		t.Errorf("%d views are left to olga, want both and nobody else's", n)
 	}
-	if got, err := testutil.GatherAndCount(metrics, "retention_removed_total"); err != nil || got != 11 {
-		t.Errorf("%d kinds are counted (error %v), want 11", got, err)
+	if got, err := testutil.GatherAndCount(metrics, "retention_removed_total"); err != nil || got != 14 {
+		t.Errorf("%d kinds are counted (error %v), want 14", got, err)
 	}
 }
 

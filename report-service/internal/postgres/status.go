@@ -25,7 +25,9 @@ func (s *Reports) Move(ctx context.Context, id uuid.UUID, m report.Move) (report
 	if err != nil {
 		return report.View{}, err
 	}
-	c := &statusChange{trace: service.TraceFrom(ctx), id: id, move: m, calendar: days, categories: categories.byID}
+	c := &statusChange{
+		trace: service.TraceFrom(ctx), id: id, move: m, calendar: days, categories: categories.byID, resolutions: s.db.resolutions,
+	}
 	if err := s.db.committer.do(ctx, c); err != nil {
 		return report.View{}, err
 	}
@@ -42,8 +44,9 @@ type statusChange struct {
 	locked *lockedReport
 	view   report.View
 
-	calendar   calendar.Calendar
-	categories map[int32]report.Category
+	calendar    calendar.Calendar
+	categories  map[int32]report.Category
+	resolutions report.Resolutions
 
 	hasDuplicates bool // that follow, because the report was closed
 }
@@ -52,7 +55,15 @@ type statusChange struct {
 // changes.
 func (c *statusChange) scope() scope { return scope{subject: c.id} }
 
-func (c *statusChange) read(r *readBatch) { c.locked = r.lock(c.id) }
+func (c *statusChange) read(r *readBatch) {
+	c.locked = r.lock(c.id)
+	if c.resolutions.NeedPhoto && c.move.To == report.Resolved && !c.move.Follows {
+		r.others.Queue(`
+			select not exists (select from photos p where p.report_id = $1 and p.purpose = 'after' and p.state in ('checking', 'held', 'ready')
+				and p.created_at > coalesce((select max(changed_at) from status_history where report_id = $1 and from_status = 'resolved' and to_status <> 'resolved'), '-infinity'))`, c.id).
+			QueryRow(func(row pgx.Row) error { return row.Scan(&c.move.NoPhoto) })
+	}
+}
 
 func (c *statusChange) write(w *writeBatch) error {
 	if err := c.locked.check(true); err != nil {
@@ -65,7 +76,11 @@ func (c *statusChange) write(w *writeBatch) error {
 	}
 	if ok {
 		c.hasDuplicates = false
-		if err := w.enqueue(statusUpdate(filing, entry, c.locked.status), filing.Reporter.ID, c.trace); err != nil {
+		message := statusUpdate(filing, entry, c.locked.status)
+		if entry.To == report.Resolved {
+			message.VerdictUntil = c.ask(w, entry)
+		}
+		if err := w.enqueue(message, filing.Reporter.ID, c.trace); err != nil {
 			return err
 		}
 		c.locked.status = w.announced()
@@ -79,6 +94,7 @@ func (c *statusChange) write(w *writeBatch) error {
 			w.others.Queue(`
 				update reports set clock_since = null, overdue_next_at = null, waiting = false
 				where id = $1 and (clock_since is not null or waiting)`, c.id)
+			w.others.Queue(questionSQL, c.id, string(report.QuestionWithdrawn))
 			w.others.Queue(`
 				insert into duplicate_ends (original, status, note, closed_by)
 				select $1::uuid, $2::text, $3::text, $4::text where exists (select from reports where duplicate_of = $1)
@@ -90,6 +106,12 @@ func (c *statusChange) write(w *writeBatch) error {
 				})
 		case entry.From.Closed(): // duplicates that have not followed yet no longer need to
 			w.others.Queue(`delete from duplicate_ends where original = $1`, c.id)
+			endVerdicts(&w.others, c.id)
+			if c.locked.disputed { // its clock began with the dispute
+				c.locked.disputed = false
+				w.others.Queue(`update reports set disputed_at = null where id = $1`, c.id)
+				break
+			}
 			queueDeadline(&w.others, c.id, c.calendar.Begin(c.categories[filing.Category.ID].Target, entry.At))
 		}
 	} else {
@@ -100,6 +122,17 @@ func (c *statusChange) write(w *writeBatch) error {
 		return err
 	})
 	return nil
+}
+
+// ask asks the reporter whether the report is fixed that entry has resolved, and returns
+// until when in Unix seconds; 0 if nobody is asked.
+func (c *statusChange) ask(w *writeBatch, entry report.Change) int64 {
+	if c.resolutions.VerdictDays == 0 || c.locked.Reporter.ID == "" {
+		return 0
+	}
+	until := c.calendar.EndOfWorkday(entry.At, c.resolutions.VerdictDays)
+	w.others.Queue(`insert into verdicts (report_id, version, until) values ($1, $2, $3)`, c.id, entry.Version, until)
+	return until.Unix()
 }
 
 // Reply adds an official's reply to a report's history, together with the

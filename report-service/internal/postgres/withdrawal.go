@@ -69,7 +69,9 @@ func (s *Reports) queueWithdrawal(ctx context.Context, tx pgx.Tx, l *lockedRepor
 		update reports set withdrawn_at = $2, hidden_reason = $3, duplicate_of = null,
 			clock_since = null, due_at = null, overdue_next_at = null, waiting = false
 		where id = $1`, l.ID, l.WithdrawnAt, l.HiddenReason)
+	w.others.Queue(questionSQL, l.ID, string(report.QuestionWithdrawn))
 	w.others.Queue(`delete from votes where report_id = $1`, l.ID)
+	w.others.Queue(`delete from verdicts where report_id = $1`, l.ID)
 	w.others.Queue(`delete from duplicate_ends where original = $1`, l.ID)
 	w.others.Queue(settleSQL, l.ID)
 	w.others.Queue(`update reports set duplicate_of = null where duplicate_of = $1`, l.ID)

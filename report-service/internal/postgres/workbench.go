@@ -47,7 +47,7 @@ func (s *Workbench) Details(ctx context.Context, id uuid.UUID) (report.TaskDetai
 		a.At = a.At.UTC()
 		return a, err
 	}, `
-		select h.changed_at as at, h.changed_by, coalesce(by.name, h.changed_by), case when h.correction is not null then 'correct' when h.from_status = h.to_status then 'reply' else 'move' end, h.note, h.to_status, null, null, null::int, null, null::uuid
+		select h.changed_at as at, h.changed_by, coalesce(by.name, h.changed_by), case when h.correction is not null then 'correct' when h.kind = 'kept' then 'keep' when h.from_status = h.to_status then 'reply' else 'move' end, h.note, h.to_status, null, null, null::int, null, null::uuid
 		from status_history h left join officials by on by.id = h.changed_by
 		where h.report_id = $1 and h.changed_by is not null
 		union all
@@ -66,7 +66,8 @@ func (s *Workbench) Details(ctx context.Context, id uuid.UUID) (report.TaskDetai
 	if err != nil {
 		return report.TaskDetails{}, err
 	}
-	return report.TaskDetails{Task: task, Acts: acts, Duplicates: duplicates}, nil
+	work := report.TaskDetails{Task: task, Acts: acts, Duplicates: duplicates}
+	return work, s.verdicts(ctx, &work)
 }
 
 // Assign assigns a report to an official, a department, both or none. An

@@ -142,6 +142,7 @@ func (w *writeBatch) queue(b *pgx.Batch) {
 	if len(w.acts) > 0 {
 		w.queueActs(b)
 	}
+	w.queueActed(b)
 	if w.doneBefore && len(w.outbox) == 0 { // with outbox rows, the commit itself waits for the standby
 		b.Queue(pgpool.BarrierSQL)
 	}
@@ -218,10 +219,10 @@ func (w *writeBatch) queueChanged(b *pgx.Batch) {
 
 func (w *writeBatch) queueHistory(b *pgx.Batch) {
 	b.Queue(`
-		insert into status_history (report_id, from_status, to_status, note, changed_by, report_version, changed_at, correction)
-		select report_id, nullif(from_status, ''), to_status, note, nullif(changed_by, ''), report_version, changed_at, correction
-		from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[], $8::jsonb[])
-			as new (report_id, from_status, to_status, note, changed_by, report_version, changed_at, correction)`,
+		insert into status_history (report_id, from_status, to_status, note, changed_by, report_version, changed_at, correction, kind)
+		select report_id, nullif(from_status, ''), to_status, note, nullif(changed_by, ''), report_version, changed_at, correction, nullif(kind, '')
+		from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[], $8::jsonb[], $9::text[])
+			as new (report_id, from_status, to_status, note, changed_by, report_version, changed_at, correction, kind)`,
 		column(w.history, func(e historyRow) pgtype.UUID { return key(e.reportID) }),
 		column(w.history, func(e historyRow) string { return string(e.From) }),
 		column(w.history, func(e historyRow) string { return string(e.To) }),
@@ -229,7 +230,8 @@ func (w *writeBatch) queueHistory(b *pgx.Batch) {
 		column(w.history, func(e historyRow) string { return e.By }),
 		column(w.history, func(e historyRow) int64 { return e.Version }),
 		column(w.history, func(e historyRow) time.Time { return e.At }),
-		column(w.history, func(e historyRow) *report.Corrected { return e.Corrected }))
+		column(w.history, func(e historyRow) *report.Corrected { return e.Corrected }),
+		column(w.history, func(e historyRow) string { return string(e.Kind) }))
 }
 
 func (w *writeBatch) queueVotes(b *pgx.Batch) {
@@ -286,6 +288,24 @@ func (w *writeBatch) queueActs(b *pgx.Batch) {
 		column(w.acts, func(a actRow) pgtype.UUID { return optionalKey(a.original) }),
 		column(w.acts, func(a actRow) pgtype.UUID { return optionalKey(a.photo) }),
 		column(w.acts, func(a actRow) pgtype.UUID { return optionalKey(a.comment) }))
+}
+
+// queueActed ends that reports are not answered, because officials have acted on them.
+func (w *writeBatch) queueActed(b *pgx.Batch) {
+	var ids pgtype.FlatArray[pgtype.UUID]
+	for _, e := range w.history {
+		if e.By != "" {
+			ids = append(ids, key(e.reportID))
+		}
+	}
+	for _, a := range w.acts {
+		if a.by != system {
+			ids = append(ids, key(a.reportID))
+		}
+	}
+	if len(ids) > 0 {
+		b.Queue(`update reports set not_answered = false where not_answered and id = any($1)`, ids)
+	}
 }
 
 // queueOfficials writes the names of officials as they signed in.

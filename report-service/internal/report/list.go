@@ -34,6 +34,16 @@ type Filter struct {
 	Hidden             bool      // only reports that officials have hidden; otherwise none, except a reporter's own
 	Withdrawn          bool      // only withdrawn reports, likewise
 	NewComments        bool      // only with comments that no official has seen
+	Waiting            bool      // only with an open question to the reporter
+	Unanswered         bool      // only those whose question was not answered in time
+	Disputed           bool      // only those that are not fixed, as their reporters say
+	Unpinned           bool      // disputed reports are in their place, and not before all others
+}
+
+// Pinned returns the filter of the reports that come before all others of f's queue.
+func (f Filter) Pinned() Filter {
+	f.Disputed = true
+	return f
 }
 
 // An Order is the order of a list. The sort key may change while a client turns
@@ -91,6 +101,15 @@ func (f Filter) List() uint32 {
 	}
 	if f.NewComments {
 		_, _ = fmt.Fprint(sum, " new comments")
+	}
+	if f.Waiting {
+		_, _ = fmt.Fprint(sum, " waiting")
+	}
+	if f.Unanswered {
+		_, _ = fmt.Fprint(sum, " unanswered")
+	}
+	if f.Disputed {
+		_, _ = fmt.Fprint(sum, " disputed")
 	}
 	return sum.Sum32()
 }
@@ -202,9 +221,9 @@ func (f Filter) CursorAtTask(t Task) *Cursor {
 }
 
 // Of returns an error, as ParseCursor does, unless c belongs to the list that f
-// shows.
+// shows, or to the reports that come before it.
 func (c Cursor) Of(f Filter) error {
-	if c.List != f.List() {
+	if c.List != f.List() && c.List != f.Pinned().List() {
 		return errCursor
 	}
 	return nil

@@ -87,6 +87,7 @@ type Photo struct {
 	Width     int         // of the largest picture; 0 before it is made
 	Height    int
 	CreatedAt time.Time
+	After     bool // it shows the finished work
 }
 
 // PhotoID returns an id for a photo, made of 16 random bytes. It is a UUID of
@@ -111,6 +112,7 @@ type Upload struct {
 	ID       uuid.UUID
 	ReportID uuid.UUID
 	Alt      string
+	After    bool // it shows the finished work
 	Bytes    int64
 	Hash     [32]byte // SHA-256 of the bytes
 	Key      string   // under which the bytes are stored
@@ -129,8 +131,17 @@ func (u User) ActsForCity(f *Filing) (city bool, err error) {
 	return false, fault.New(NotReporter, "only the reporter may change the photos of a report")
 }
 
-// CheckPhotos returns an error if a report with so many photos, whose reporter
-// has uploaded so many today, may not get another.
+// CheckAfter returns an error if a photo of the finished work may not be added by the city
+// or by the report's reporter.
+func CheckAfter(after, city bool) error {
+	if after && !city {
+		return fault.New(NotReporter, "only the city may add photos of the finished work")
+	}
+	return nil
+}
+
+// CheckPhotos returns an error if a report with so many photos of the same purpose, whose
+// reporter has uploaded so many today, may not get another.
 func CheckPhotos(ofReport, today int, city bool) error {
 	if ofReport >= MaxPhotos {
 		return fault.New(TooManyPhotos, fmt.Sprintf("the report has %d photos, which is the limit: remove one first", ofReport))

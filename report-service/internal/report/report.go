@@ -84,10 +84,13 @@ type Report struct {
 // A View is a report as one reader may see it.
 type View struct {
 	Report
-	ReporterName string      // empty unless the report is public
-	Mine         bool        // whether the reader filed it
-	MyVote       Vote        // the reader's
-	Photos       []uuid.UUID // ready ones, oldest first
+	ReporterName string        // empty unless the report is public
+	Mine         bool          // whether the reader filed it
+	MyVote       Vote          // the reader's
+	Photos       []uuid.UUID   // ready ones, oldest first
+	Question     *OpenQuestion // that waits for the reader's answer; nil for none
+	// Verdict is there for the reporter alone, as long as they may say whether it is fixed.
+	Verdict *AskedVerdict
 }
 
 // An Outlook is what a reporter learns about the work on the report.

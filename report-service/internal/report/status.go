@@ -55,13 +55,18 @@ type Change struct {
 	By   string // the official; empty for the filing
 	// Corrected is what a correction changed, and nil for all other entries.
 	Corrected *Corrected
-	Version   int64 // of the report, after the change
-	At        time.Time
+	// Kind is that of an entry about a reporter's word on a resolution, and empty for
+	// all others.
+	Kind    ChangeKind
+	Version int64 // of the report, after the change
+	At      time.Time
 }
 
 // IsReply reports whether c is an official's reply, which leaves the status as
-// it was, as a correction does.
-func (c Change) IsReply() bool { return c.From == c.To && c.Corrected == nil }
+// it was, as a correction does. So is the note with which a report is kept resolved.
+func (c Change) IsReply() bool {
+	return c.From == c.To && c.Corrected == nil && (c.Kind == "" || c.Kind == Kept)
+}
 
 // A Move is an official's request to change a report's status.
 type Move struct {
@@ -70,6 +75,8 @@ type Move struct {
 	By      string   // the official
 	ByName  string   // for other officials
 	IfMatch Versions // the versions at which it may happen
+	Follows bool     // it is a duplicate's, which ends with its original
+	NoPhoto bool     // the city resolves with a photo of the finished work alone, and there is none
 }
 
 // Move brings f to another status and returns the entry for its history; ok is
@@ -94,6 +101,9 @@ func (f *Filing) Move(m Move, now time.Time) (entry Change, ok bool, err error) 
 	note := strings.TrimSpace(m.Note)
 	if note == "" && legal[i].NoteRequired {
 		return Change{}, false, fault.NewInvalid("/note", "must not be blank when a report is rejected or reopened")
+	}
+	if m.To == Resolved && m.NoPhoto {
+		return Change{}, false, errPhotoNeeded
 	}
 	from := f.Status
 	f.Status = m.To

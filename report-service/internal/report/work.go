@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -58,17 +59,20 @@ type Assignment struct {
 // queue does not show.
 type Task struct {
 	Report
-	Assignee   *Official   // nil for nobody
-	Department *Department // in charge, assigned or by category; nil for none
-	Routed     bool        // whether the department is that of the category
-	Notes      int64       // internal notes
-	Original   *uuid.UUID  // of which it is a duplicate; nil for none
-	DueAt      *time.Time  // when the work is to be finished; nil without a deadline
-	Overdue    int         // how many targets late, up to 3
-	Waiting    bool        // whether the city waits for the resident
-	Photos     []uuid.UUID // ready ones, oldest first
-	Abuse      int64       // complaints that no official has settled
-	Comments   int64       // that no official has seen
+	Assignee   *Official     // nil for nobody
+	Department *Department   // in charge, assigned or by category; nil for none
+	Routed     bool          // whether the department is that of the category
+	Notes      int64         // internal notes
+	Original   *uuid.UUID    // of which it is a duplicate; nil for none
+	DueAt      *time.Time    // when the work is to be finished; nil without a deadline
+	Overdue    int           // how many targets late, up to 3
+	Waiting    bool          // whether a question to the reporter is open
+	Question   *OpenQuestion // nil unless it waits
+	Unanswered bool          // its last question was not answered in time, and no official has acted since
+	Photos     []uuid.UUID   // ready ones, oldest first
+	Abuse      int64         // complaints that no official has settled
+	Comments   int64         // that no official has seen
+	Disputed   bool          // a reporter says that it is not fixed, and no official has acted since
 }
 
 // A Queue is a part of the officials' list.
@@ -82,18 +86,24 @@ type ActKind string
 
 // The kinds of acts.
 const (
-	Moved    ActKind = "move"    // to another status, for all to see
-	Replied  ActKind = "reply"   // for all to see, without another status
-	Recast   ActKind = "correct" // into another category or to another place, for all to see
-	Assigned ActKind = "assign"  // to an official or a department
-	Noted    ActKind = "note"    // internally
+	Moved        ActKind = "move"    // to another status, for all to see
+	Replied      ActKind = "reply"   // for all to see, without another status
+	Recast       ActKind = "correct" // into another category or to another place, for all to see
+	KeptResolved ActKind = "keep"    // resolved, although it was disputed, for all to see
+	Assigned     ActKind = "assign"  // to an official or a department
+	Noted        ActKind = "note"    // internally
 
 	MarkedDuplicate   ActKind = "duplicate"
 	UnmarkedDuplicate ActKind = "no_duplicate"
 
-	StartedWaiting ActKind = "wait"    // for the resident
-	StoppedWaiting ActKind = "no_wait" // for the resident
-	BecameOverdue  ActKind = "overdue" // without an official
+	Asked            ActKind = "ask" // the reporter something
+	WithdrewQuestion ActKind = "withdraw_question"
+	GotNoAnswer      ActKind = "expire"  // in time, without an official
+	BecameOverdue    ActKind = "overdue" // without an official
+
+	// Earlier versions let a report wait for the resident without a question.
+	StartedWaiting ActKind = "wait"
+	StoppedWaiting ActKind = "no_wait"
 
 	AddedPhoto    ActKind = "add_photo"
 	ShowedPhoto   ActKind = "show_photo" // a held one
@@ -114,7 +124,7 @@ type Act struct {
 	At         time.Time
 	By         Official
 	Kind       ActKind
-	Text       string      // the note, or why it waits, is hidden or was redacted, or the overdue level
+	Text       string      // the note, or why it waited, is hidden or was redacted, or the overdue level
 	Status     Status      // to which it was moved
 	Assignee   *Official   // to whom it was assigned, nil for nobody
 	Department *Department // likewise, nil for the category's
@@ -126,6 +136,9 @@ type TaskDetails struct {
 	Task
 	Acts       []Act       // oldest first
 	Duplicates []uuid.UUID // oldest first
+	Verdict    *FixVerdict // the reporter's last; nil for none
+	// Disputes are the verdicts of duplicates' reporters on which no official has decided.
+	Disputes []DuplicateVerdict
 }
 
 // A BulkMove is an official's request to move many reports to a status.
@@ -143,6 +156,7 @@ type Waiting struct {
 	Commented int64 // reports with comments that no official has seen
 	Abuse     int64 // reports with complaints that no official has settled
 	Photos    int64 // held ones
+	Disputed  int64 // resolved reports that are not fixed, as their reporters say
 }
 
 // A GroupCount is how many reports share a status, category, department and
@@ -171,14 +185,20 @@ type PeriodCounts struct {
 	Begin                               time.Time // of the period, in UTC
 	Category                            int32
 	Filed, Resolved, Rejected, Reopened int64
+	VerdictCounts
 }
+
+// VerdictCounts are how many resolutions are fixed and how many are not, as their reporters
+// say, and how often the time for that ended without a word.
+type VerdictCounts struct{ Confirmed, Disputed, Silent int64 }
 
 // DepartmentCounts are the figures of a department over some time, by who is in
 // charge of the reports now.
 type DepartmentCounts struct {
 	Department                int32 // 0 for none
 	Filed, Resolved, Rejected int64
-	Median                    *time.Duration // from filing to resolution; nil if none was resolved
+	VerdictCounts
+	Median *time.Duration // from filing to resolution; nil if none was resolved
 }
 
 // Counts are how many reports each choice of a filter would show, with the
@@ -189,6 +209,7 @@ type Counts struct {
 	Categories  map[int32]int64
 	Departments map[int32]int64 // 0 for none
 	Assignees   map[Official]int64
+	Disputed    int64
 }
 
 // Count sums shares. They already match those parts of f that are not counted
@@ -226,4 +247,28 @@ func Count(f Filter, shares []GroupCount) Counts {
 type QueueView struct {
 	Name    string
 	Filters string // the query of the page's address, which only the page reads
+}
+
+// AddVerdicts adds the verdicts in said to the counts of the same periods and categories,
+// and returns all in their order.
+func AddVerdicts(counts, said []PeriodCounts) []PeriodCounts {
+	type key struct {
+		begin    int64
+		category int32
+	}
+	places := make(map[key]int, len(counts))
+	for i, c := range counts {
+		places[key{c.Begin.Unix(), c.Category}] = i
+	}
+	for _, s := range said {
+		if i, ok := places[key{s.Begin.Unix(), s.Category}]; ok {
+			counts[i].VerdictCounts = s.VerdictCounts
+		} else {
+			counts = append(counts, s)
+		}
+	}
+	slices.SortFunc(counts, func(a, b PeriodCounts) int {
+		return cmp.Or(a.Begin.Compare(b.Begin), cmp.Compare(a.Category, b.Category))
+	})
+	return counts
 }

@@ -117,6 +117,9 @@ func (p *play) perform(ctx context.Context, gateway *client.Client, sample []req
 		fmt.Fprintln(p.out, "\nThe digest is due at the next full minute.")
 		p.mails.awaitDigest(ctx)
 	}
+	if err := p.converse(ctx); err != nil {
+		return err
+	}
 	if err := p.changeMinds(ctx); err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ left join numbered n using (stream)
 -- $16 is anonymous
 -- $17 is push_after
 -- $18 is push_lifetime
--- $19 is status_updated
+-- $19 is anonymous_kinds
 with fresh as (
   insert into processed_messages (consumer, message_id)
   select $1, id from unnest($2::text[]) as m (id)
@@ -107,7 +107,7 @@ with fresh as (
     now() + $17::interval, now() + $18::interval
   from drafts d join numbered n using (stream) join push_preferences w on w.stream_id = n.stream_id
   join push_subscriptions p on p.stream_id = n.stream_id
-  where d.type = any(w.kinds) and (not d.withheld or d.type = $19 and exists (
+  where d.type = any(w.kinds) and (not d.withheld or d.type = any($19::text[]) and exists (
     select from mail_consents m where m.stream_id = n.stream_id and m.report_id = d.report_id))
   order by d.place, p.id
 )
@@ -135,7 +135,7 @@ left join numbered n using (stream)
 -- $16 is anonymous
 -- $17 is mail_after
 -- $18 is mail_lifetime
--- $19 is status_updated
+-- $19 is anonymous_kinds
 with fresh as (
   insert into processed_messages (consumer, message_id)
   select $1, id from unnest($2::text[]) as m (id)
@@ -172,7 +172,7 @@ with fresh as (
   select $15, c.lane, c.id::text, d.id::text, case when d.withheld then $16 else d.type end, ''::bytea,
     now() + $17::interval, now() + $18::interval
   from drafts d join numbered n using (stream) join contacts c on c.stream_id = n.stream_id
-  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = $19)
+  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = any($19::text[]))
     and (not d.withheld or exists (
       select from mail_consents m where m.stream_id = n.stream_id and m.report_id = d.report_id))
   order by d.place
@@ -201,7 +201,7 @@ left join numbered n using (stream)
 -- $16 is anonymous
 -- $17 is mail_after
 -- $18 is mail_lifetime
--- $19 is status_updated
+-- $19 is anonymous_kinds
 -- $20 is push
 -- $21 is push_after
 -- $22 is push_lifetime
@@ -241,7 +241,7 @@ with fresh as (
   select $15, c.lane, c.id::text, d.id::text, case when d.withheld then $16 else d.type end, ''::bytea,
     now() + $17::interval, now() + $18::interval
   from drafts d join numbered n using (stream) join contacts c on c.stream_id = n.stream_id
-  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = $19)
+  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = any($19::text[]))
     and (not d.withheld or exists (
       select from mail_consents m where m.stream_id = n.stream_id and m.report_id = d.report_id))
   order by d.place
@@ -251,7 +251,7 @@ with fresh as (
     now() + $21::interval, now() + $22::interval
   from drafts d join numbered n using (stream) join push_preferences w on w.stream_id = n.stream_id
   join push_subscriptions p on p.stream_id = n.stream_id
-  where d.type = any(w.kinds) and (not d.withheld or d.type = $19 and exists (
+  where d.type = any(w.kinds) and (not d.withheld or d.type = any($19::text[]) and exists (
     select from mail_consents m where m.stream_id = n.stream_id and m.report_id = d.report_id))
   order by d.place, p.id
 )
@@ -279,7 +279,7 @@ left join numbered n using (stream)
 -- $16 is anonymous
 -- $17 is mail_after
 -- $18 is mail_lifetime
--- $19 is status_updated
+-- $19 is anonymous_kinds
 -- $20 is notice_lane
 -- $21 is officials
 -- $22 is overdue
@@ -322,7 +322,7 @@ with fresh as (
   select $15, c.lane, c.id::text, d.id::text, case when d.withheld then $16 else d.type end, ''::bytea,
     now() + $17::interval, now() + $18::interval
   from drafts d join numbered n using (stream) join contacts c on c.stream_id = n.stream_id
-  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = $19)
+  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = any($19::text[]))
     and (not d.withheld or exists (
       select from mail_consents m where m.stream_id = n.stream_id and m.report_id = d.report_id))
   order by d.place
@@ -362,7 +362,7 @@ left join numbered n using (stream)
 -- $16 is anonymous
 -- $17 is mail_after
 -- $18 is mail_lifetime
--- $19 is status_updated
+-- $19 is anonymous_kinds
 -- $20 is notice_lane
 -- $21 is officials
 -- $22 is overdue
@@ -408,7 +408,7 @@ with fresh as (
   select $15, c.lane, c.id::text, d.id::text, case when d.withheld then $16 else d.type end, ''::bytea,
     now() + $17::interval, now() + $18::interval
   from drafts d join numbered n using (stream) join contacts c on c.stream_id = n.stream_id
-  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = $19)
+  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = any($19::text[]))
     and (not d.withheld or exists (
       select from mail_consents m where m.stream_id = n.stream_id and m.report_id = d.report_id))
   order by d.place
@@ -429,7 +429,7 @@ with fresh as (
     now() + $27::interval, now() + $28::interval
   from drafts d join numbered n using (stream) join push_preferences w on w.stream_id = n.stream_id
   join push_subscriptions p on p.stream_id = n.stream_id
-  where d.type = any(w.kinds) and (not d.withheld or d.type = $19 and exists (
+  where d.type = any(w.kinds) and (not d.withheld or d.type = any($19::text[]) and exists (
     select from mail_consents m where m.stream_id = n.stream_id and m.report_id = d.report_id))
   order by d.place, p.id
 )
@@ -527,7 +527,7 @@ left join numbered n using (stream)
 -- $17 is anonymous
 -- $18 is push_after
 -- $19 is push_lifetime
--- $20 is status_updated
+-- $20 is anonymous_kinds
 with fresh as (
   insert into processed_messages (consumer, message_id)
   select $1, id from unnest($2::text[]) as m (id)
@@ -580,7 +580,7 @@ with fresh as (
     now() + $18::interval, now() + $19::interval
   from drafts d join numbered n using (stream) join push_preferences w on w.stream_id = n.stream_id
   join push_subscriptions p on p.stream_id = n.stream_id
-  where d.type = any(w.kinds) and (not d.withheld or d.type = $20 and exists (
+  where d.type = any(w.kinds) and (not d.withheld or d.type = any($20::text[]) and exists (
     select from mail_consents m where m.stream_id = n.stream_id and m.report_id = d.report_id))
   order by d.place, p.id
 )
@@ -610,7 +610,7 @@ left join numbered n using (stream)
 -- $17 is anonymous
 -- $18 is mail_after
 -- $19 is mail_lifetime
--- $20 is status_updated
+-- $20 is anonymous_kinds
 with fresh as (
   insert into processed_messages (consumer, message_id)
   select $1, id from unnest($2::text[]) as m (id)
@@ -662,7 +662,7 @@ with fresh as (
   select $16, c.lane, c.id::text, d.id::text, case when d.withheld then $17 else d.type end, ''::bytea,
     now() + $18::interval, now() + $19::interval
   from drafts d join numbered n using (stream) join contacts c on c.stream_id = n.stream_id
-  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = $20)
+  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = any($20::text[]))
     and (not d.withheld or exists (
       select from mail_consents m where m.stream_id = n.stream_id and m.report_id = d.report_id))
   order by d.place
@@ -693,7 +693,7 @@ left join numbered n using (stream)
 -- $17 is anonymous
 -- $18 is mail_after
 -- $19 is mail_lifetime
--- $20 is status_updated
+-- $20 is anonymous_kinds
 -- $21 is push
 -- $22 is push_after
 -- $23 is push_lifetime
@@ -748,7 +748,7 @@ with fresh as (
   select $16, c.lane, c.id::text, d.id::text, case when d.withheld then $17 else d.type end, ''::bytea,
     now() + $18::interval, now() + $19::interval
   from drafts d join numbered n using (stream) join contacts c on c.stream_id = n.stream_id
-  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = $20)
+  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = any($20::text[]))
     and (not d.withheld or exists (
       select from mail_consents m where m.stream_id = n.stream_id and m.report_id = d.report_id))
   order by d.place
@@ -758,7 +758,7 @@ with fresh as (
     now() + $22::interval, now() + $23::interval
   from drafts d join numbered n using (stream) join push_preferences w on w.stream_id = n.stream_id
   join push_subscriptions p on p.stream_id = n.stream_id
-  where d.type = any(w.kinds) and (not d.withheld or d.type = $20 and exists (
+  where d.type = any(w.kinds) and (not d.withheld or d.type = any($20::text[]) and exists (
     select from mail_consents m where m.stream_id = n.stream_id and m.report_id = d.report_id))
   order by d.place, p.id
 )
@@ -788,7 +788,7 @@ left join numbered n using (stream)
 -- $17 is anonymous
 -- $18 is mail_after
 -- $19 is mail_lifetime
--- $20 is status_updated
+-- $20 is anonymous_kinds
 -- $21 is notice_lane
 -- $22 is officials
 -- $23 is overdue
@@ -846,7 +846,7 @@ with fresh as (
   select $16, c.lane, c.id::text, d.id::text, case when d.withheld then $17 else d.type end, ''::bytea,
     now() + $18::interval, now() + $19::interval
   from drafts d join numbered n using (stream) join contacts c on c.stream_id = n.stream_id
-  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = $20)
+  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = any($20::text[]))
     and (not d.withheld or exists (
       select from mail_consents m where m.stream_id = n.stream_id and m.report_id = d.report_id))
   order by d.place
@@ -888,7 +888,7 @@ left join numbered n using (stream)
 -- $17 is anonymous
 -- $18 is mail_after
 -- $19 is mail_lifetime
--- $20 is status_updated
+-- $20 is anonymous_kinds
 -- $21 is notice_lane
 -- $22 is officials
 -- $23 is overdue
@@ -949,7 +949,7 @@ with fresh as (
   select $16, c.lane, c.id::text, d.id::text, case when d.withheld then $17 else d.type end, ''::bytea,
     now() + $18::interval, now() + $19::interval
   from drafts d join numbered n using (stream) join contacts c on c.stream_id = n.stream_id
-  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = $20)
+  where c.state = 'active' and (d.type = any(c.kinds) or d.withheld and d.type = any($20::text[]))
     and (not d.withheld or exists (
       select from mail_consents m where m.stream_id = n.stream_id and m.report_id = d.report_id))
   order by d.place
@@ -970,7 +970,7 @@ with fresh as (
     now() + $28::interval, now() + $29::interval
   from drafts d join numbered n using (stream) join push_preferences w on w.stream_id = n.stream_id
   join push_subscriptions p on p.stream_id = n.stream_id
-  where d.type = any(w.kinds) and (not d.withheld or d.type = $20 and exists (
+  where d.type = any(w.kinds) and (not d.withheld or d.type = any($20::text[]) and exists (
     select from mail_consents m where m.stream_id = n.stream_id and m.report_id = d.report_id))
   order by d.place, p.id
 )

@@ -15,6 +15,7 @@ export type Transition = ReportSchemas['schemas']['Transition'];
 export type MapPoints = ReportSchemas['schemas']['MapPoints'];
 export type VoteType = ReportSchemas['schemas']['VoteType'];
 export type Correction = ReportSchemas['schemas']['Correction'];
+export type DialogueItem = ReportSchemas['schemas']['DialogueItem'];
 export type HistoryEntry = ReportSchemas['schemas']['HistoryEntry'];
 export type Task = ReportSchemas['schemas']['Task'];
 export type Work = ReportSchemas['schemas']['Work'];

@@ -6,6 +6,7 @@ import { preferences } from '../state/preferences';
 import type { Role } from '../state/session';
 import * as ops from './console';
 import { isWord, language, languages, preferredLanguage, setLanguage, t, tn, withWords } from './i18n';
+import './dialogue';
 import './queue';
 import './settings';
 
@@ -82,12 +83,17 @@ test('every event has words', () => {
     'report.vote.received': true,
     'report.moderated': true,
     'report.corrected': true,
+    'report.disputed': true,
+    'report.question.asked': true,
+    'report.question.reminded': true,
+    'report.answered': true,
+    'report.question.expired': true,
     'report.commented': true,
     'report.overdue': true,
     'report.photo.ready': true,
     'report.photo.refused': true,
   });
-  expect(types).toHaveLength(9);
+  expect(types).toHaveLength(14);
 });
 
 test('no word is left that nothing says', () => {

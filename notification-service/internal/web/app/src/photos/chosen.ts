@@ -18,6 +18,12 @@ export const ofDraft = (key: string) => `draft ${key}`;
 /** Where the photos wait that are to be added to a report. */
 export const ofReport = (id: string) => `chosen ${id}`;
 
+/** Where the photos wait that belong to an answer to officials. */
+export const ofAnswer = (id: string) => `answer ${id}`;
+
+/** Where the photos of the finished work wait. */
+export const ofFinishedWork = (id: string) => `after ${id}`;
+
 export interface Chosen extends Upload {
   /** The address of what is shown of it. */
   preview: string;
@@ -26,8 +32,11 @@ export interface Chosen extends Upload {
 export function createChoice(place: string) {
   const list = signal<Chosen[]>([]);
 
+  let adding = Promise.resolve();
+
   /** Adds pictures, made as small as they are sent. */
-  const add = async (files: File[]) => {
+  const add = (files: File[]) => (adding = adding.then(() => addAll(files)));
+  const addAll = async (files: File[]) => {
     for (const file of files) {
       const upload = {
         id: newId(),
@@ -58,6 +67,7 @@ export function createChoice(place: string) {
   };
 
   const send = async (report: string) => {
+    await adding;
     close();
     await sendChosen(place, report);
   };
@@ -79,7 +89,10 @@ export function createChoice(place: string) {
     };
   };
 
-  return { list, add, change, drop, send, open };
+  /** Resolves once the list has all that was chosen. */
+  const added = () => adding;
+
+  return { list, add, added, change, drop, send, open };
 }
 
 export type Choice = ReturnType<typeof createChoice>;

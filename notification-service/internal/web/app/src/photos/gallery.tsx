@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState, type Dispatch, type StateUpdater } from 'preact/hooks';
 
 import type { Photo, Report } from '../api/client';
@@ -35,50 +36,67 @@ export function Gallery({ report, folded = false }: Props) {
   const mayChange = report.mine || session.value?.role === 'official';
   const changes = mayChange && unfolded;
   const photos = open.photos.value;
-  const ready = photos.filter(({ state }) => state === 'ready' || state === 'held');
+  const after = photos.filter(({ purpose }) => purpose === 'after');
+  const before = photos.filter((photo) => !after.includes(photo));
+  const ready = [...before, ...after].filter(({ state }) => state === 'ready' || state === 'held');
   const coming = outgoing.value.filter((upload) => upload.report === report.id);
-  const free = changes && config.photos ? MAX_PHOTOS - coming.length - photos.filter(({ state }) => state !== 'refused').length : 0;
+  const free = changes && config.photos ? MAX_PHOTOS - coming.length - before.filter(({ state }) => state !== 'refused').length : 0;
   const toUnfold = mayChange && !unfolded && (photos.length > 0 || config.photos);
+  const onTheirWay = coming.map((upload) => (
+    <li key={upload.id}>
+      <OnItsWay upload={upload} />
+    </li>
+  ));
+  const list = (some: Photo[], more?: ComponentChildren) => (
+    <ul class="thumbnails">
+      {some.map((photo) => (
+        <li key={photo.id}>
+          <Thumbnail photo={photo} onOpen={() => show(ready.indexOf(photo))} />
+          {ready.includes(photo) && changes && !report.mine && (
+            <button
+              type="button"
+              class="link"
+              aria-haspopup="dialog"
+              onClick={() => setRedacting(photo)}
+              aria-label={`${t('redact')}: ${photo.alt || t('photos.photo')}`}
+            >
+              {t('redact')}
+            </button>
+          )}
+          {changes && !(report.mine && photo.purpose) && (
+            <button
+              type="button"
+              class="link"
+              onClick={() => void open.remove(photo)}
+              aria-label={t('photos.remove-one', { alt: photo.alt || t('photos.photo') })}
+            >
+              {t('photos.remove')}
+            </button>
+          )}
+        </li>
+      ))}
+      {more}
+    </ul>
+  );
   if (photos.length + coming.length === 0 && free === 0 && !toUnfold && !open.error.value) return null;
   return (
     <section aria-labelledby="photos" class="photos stack">
       <h2 id="photos" class={folded ? 'hidden' : undefined}>
         {t('photos')}
       </h2>
-      {photos.length + coming.length > 0 && (
-        <ul class="thumbnails">
-          {photos.map((photo) => (
-            <li key={photo.id}>
-              <Thumbnail photo={photo} onOpen={() => show(ready.indexOf(photo))} />
-              {ready.includes(photo) && changes && !report.mine && (
-                <button
-                  type="button"
-                  class="link"
-                  aria-haspopup="dialog"
-                  onClick={() => setRedacting(photo)}
-                  aria-label={`${t('redact')}: ${photo.alt || t('photos.photo')}`}
-                >
-                  {t('redact')}
-                </button>
-              )}
-              {changes && (
-                <button
-                  type="button"
-                  class="link"
-                  onClick={() => void open.remove(photo)}
-                  aria-label={t('photos.remove-one', { alt: photo.alt || t('photos.photo') })}
-                >
-                  {t('photos.remove')}
-                </button>
-              )}
-            </li>
-          ))}
-          {coming.map((upload) => (
-            <li key={upload.id}>
-              <OnItsWay upload={upload} />
-            </li>
-          ))}
-        </ul>
+      {after.length > 0 ? (
+        <div class="before-after">
+          <div>
+            <h3>{t('photos.before')}</h3>
+            {list(before, onTheirWay)}
+          </div>
+          <div>
+            <h3>{t('photos.after')}</h3>
+            {list(after)}
+          </div>
+        </div>
+      ) : (
+        photos.length + coming.length > 0 && list(photos, onTheirWay)
       )}
       {toUnfold && (
         <p>

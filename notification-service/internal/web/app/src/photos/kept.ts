@@ -14,6 +14,8 @@ export interface Upload {
   /** The id of the user who chose it; empty before a sign-in. */
   user: string;
   alt: string;
+  /** Absent unless it shows the finished work. */
+  purpose?: 'after';
   picture: Blob;
   /** How often it is to be turned to the right. */
   quarters: number;

@@ -10,7 +10,17 @@ const TYPES = 'image/jpeg,image/png,image/webp';
  * Chooses as many pictures as are free, from the camera or from files, and says what
  * they show. Without a hint it says what is taken out of them only once there are some.
  */
-export function Picker({ choice, free, hint = true }: { choice: Choice; free: number; hint?: boolean }) {
+export function Picker({
+  choice,
+  free,
+  hint = true,
+  label = t('photos.add'),
+}: {
+  choice: Choice;
+  free: number;
+  hint?: boolean;
+  label?: string;
+}) {
   const [working, setWorking] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   const chosen = choice.list.value;
@@ -55,7 +65,7 @@ export function Picker({ choice, free, hint = true }: { choice: Choice; free: nu
       )}
       {chosen.length < free && (
         <label class="button file">
-          {t('photos.add')}
+          {label}
           <input ref={input} class="hidden" type="file" accept={TYPES} multiple disabled={working} onChange={() => void pick()} />
         </label>
       )}

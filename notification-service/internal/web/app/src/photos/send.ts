@@ -32,7 +32,8 @@ export async function send(upload: Upload, progress: (fraction: number) => void,
 function once(upload: Upload, progress: (fraction: number) => void, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
-    request.open('PUT', `/reports/${upload.report}/photos/${upload.id}?alt=${encodeURIComponent(upload.alt)}`);
+    const purpose = upload.purpose ? `&purpose=${upload.purpose}` : '';
+    request.open('PUT', `/reports/${upload.report}/photos/${upload.id}?alt=${encodeURIComponent(upload.alt)}${purpose}`);
     request.setRequestHeader('Content-Type', upload.picture.type || 'image/jpeg');
     request.upload.onprogress = (event) => event.lengthComputable && progress(event.loaded / event.total);
     request.onerror = () => reject(new Failure());

@@ -7,10 +7,13 @@ import { session } from '../state/session';
 import { describe } from '../ui/describe';
 import { groupBy } from '../ui/group';
 import { Icon } from '../ui/icons';
+import { lazily } from '../ui/lazily';
 import { Modal } from '../ui/modal';
 import { Fault } from '../ui/problem';
 import { href } from '../ui/router';
 import { Time } from '../ui/time';
+
+const OpenQuestions = lazily(async () => (await import('../dialogue/open-questions')).OpenQuestions, true);
 
 /** The user's notifications, grouped by report, the latest first. */
 export function Panel({ onClose }: { onClose(): void }) {
@@ -47,6 +50,7 @@ export function Panel({ onClose }: { onClose(): void }) {
           </span>
         </label>
       )}
+      {session.value?.role === 'resident' && <OpenQuestions onClose={onClose} />}
       <Fault error={error} />
       {shown.length === 0 && <p class="empty">{t(unreadOnly ? 'notifications.none-unread' : 'notifications.none')}</p>}
       <ul class="groups">

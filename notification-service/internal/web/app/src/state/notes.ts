@@ -21,6 +21,9 @@ export function keepNote(reportId: string, note: string): void {
 /** A template that was chosen by a key, for the form of this report; it is absent once the form has it. */
 export const chosenTemplate = signal<{ report: string; template: Template } | undefined>();
 
+/** The report whose form is to ask for a photo of the finished work, because a key was pressed; absent once it asks. */
+export const finishedReport = signal<string | undefined>();
+
 export function chooseTemplate(report: string, template: Template): void {
   chosenTemplate.value = { report, template };
 }

@@ -17,7 +17,13 @@ const PAGE_SIZE = 50;
 export const notifications = signal<Notification[]>([]);
 export const unread = signal(0);
 /** What the stream of all officials has; the others concern the user. */
-const OF_OFFICIALS: Notification['type'][] = ['report.created', 'report.overdue'];
+const OF_OFFICIALS: Notification['type'][] = [
+  'report.created',
+  'report.overdue',
+  'report.disputed',
+  'report.answered',
+  'report.question.expired',
+];
 
 /** Whether notifications about other officials' reports are left out. */
 export const onlyOwn = signal(false);
@@ -133,6 +139,24 @@ function receive(arrival: Arrival): void {
   if (notification.type === 'report.commented' && route.value.path.join('/') === `reports/${notification.report_id}`) return;
   if (notifications.value.some((other) => replaces(other, notification))) return; // a later one replaces it
   toast(`${notification.report_title}: ${describe(notification)}`, href(`reports/${notification.report_id}`));
+}
+
+/** Of what is between officials and a reporter alone, so that the feed does not have it. */
+const OF_DIALOGUE: Notification['type'][] = [
+  'report.question.asked',
+  'report.question.reminded',
+  'report.answered',
+  'report.question.expired',
+];
+
+/** Calls then with each question about a report, answer to one, or end of one, until the returned function is called. */
+export function watchDialogue(reportId: string, then: () => void): () => void {
+  let known: string | undefined;
+  return notifications.subscribe((all) => {
+    const latest = all.find(({ report_id, type }) => report_id === reportId && OF_DIALOGUE.includes(type))?.id ?? '';
+    if (known !== undefined && known !== latest) then();
+    known = latest;
+  });
 }
 
 /** Keeps the list current. */

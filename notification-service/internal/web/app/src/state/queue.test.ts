@@ -24,11 +24,23 @@ const pending: QueueFilters = {
   hidden: false,
   withdrawn: false,
   newComments: false,
+  reporter: '',
 };
 
 function task(id: string, part: Partial<Task> = {}): Task {
   const { description: _, closed: __, mine: ___, ...rest } = report({ id });
-  return { ...rest, routed: true, notes: 0, overdue_level: 0, waiting: false, abuse_reports: 0, new_comments: 0, ...part };
+  return {
+    ...rest,
+    routed: true,
+    notes: 0,
+    overdue_level: 0,
+    waiting: false,
+    not_answered: false,
+    disputed: false,
+    abuse_reports: 0,
+    new_comments: 0,
+    ...part,
+  };
 }
 
 const counted = { total: 0, statuses: [], categories: [], departments: [], assignees: [] };

@@ -21,6 +21,9 @@ export type Order = 'oldest' | 'newest' | 'due' | 'changed' | 'score';
 
 export const ORDERS: readonly Order[] = ['oldest', 'newest', 'due', 'changed', 'score'];
 
+/** What may be between officials and a reporter: a question, one that had no answer in time, or a report that is not fixed. */
+export const OF_REPORTERS = ['waiting', 'not_answered', 'disputed'] as const;
+
 export interface QueueFilters {
   status: Status[];
   category: number[];
@@ -41,6 +44,8 @@ export interface QueueFilters {
   withdrawn: boolean;
   /** Only what has comments that no official has seen. */
   newComments: boolean;
+  /** Only where this is between officials and the reporter; empty for all. */
+  reporter: (typeof OF_REPORTERS)[number] | '';
 }
 
 /** What the API takes: the most there is of one page, and of one request to move. */
@@ -68,6 +73,7 @@ export function queryOf({
   hidden,
   withdrawn,
   newComments,
+  reporter,
 }: QueueFilters) {
   const begin = midnight(from, 0);
   const end = midnight(to, 1);
@@ -84,6 +90,7 @@ export function queryOf({
     ...(hidden && { hidden }),
     ...(withdrawn && { withdrawn }),
     ...(newComments && { new_comments: true }),
+    ...(reporter && { [reporter]: true }),
   };
 }
 
@@ -111,12 +118,14 @@ export function createQueue() {
   let readings = 0;
 
   /** Whether a task is still what the filters ask for, as far as acts and events change it. */
-  const fits = ({ status, assignee, department_id = 0, hidden_reason, withdrawn_at, new_comments }: Task) => {
+  const fits = (task: Task) => {
+    const { status, assignee, department_id = 0, hidden_reason, withdrawn_at, new_comments } = task;
     const wanted = filters.assignee === 'me' ? session.value?.sub : filters.assignee;
     return (
       filters.withdrawn === (withdrawn_at !== undefined) &&
       (filters.withdrawn || filters.hidden === (hidden_reason !== undefined)) &&
       (!filters.newComments || new_comments > 0) &&
+      (!filters.reporter || task[filters.reporter]) &&
       (filters.status.length === 0 || filters.status.includes(status)) &&
       (filters.department.length === 0 || filters.department.includes(department_id)) &&
       (!wanted || (wanted === 'none' ? !assignee : assignee?.id === wanted))

@@ -5,6 +5,7 @@ import { Failure, must, reportService, type FeedEvent, type HistoryEntry, type R
 import { debounce } from '../live/batch';
 import { randomKey } from './draft';
 import { applyEvents, watchFeed } from './feed';
+import { watchDialogue } from './notifications';
 
 /** The timeline is fetched within this time after a change of status. */
 const REFRESH_MS = 200;
@@ -46,7 +47,9 @@ export function createReport(id: string) {
     if (report.value) report.value = applyEvents(report.value, events);
     if (
       events.some(
-        (event) => event.report_id === id && ['report.status.updated', 'report.moderated', 'report.corrected'].includes(event.type),
+        (event) =>
+          event.report_id === id &&
+          ['report.status.updated', 'report.moderated', 'report.corrected', 'report.disputed'].includes(event.type),
       )
     )
       refresh();
@@ -89,7 +92,10 @@ export function createReport(id: string) {
     await load();
   };
 
-  const watch = () => watchFeed({ onEvents, onGap: refresh });
+  const watch = () => {
+    const ends = [watchFeed({ onEvents, onGap: refresh }), watchDialogue(id, refresh)];
+    return () => ends.forEach((end) => end());
+  };
   return { report, history, error, load, vote, changeStatus, hideName, withdraw, reply, watch };
 }
 

@@ -14,11 +14,12 @@ import {
 } from '../api/client';
 import { debounce } from '../live/batch';
 import { watchFeed } from './feed';
+import { watchDialogue } from './notifications';
 import { replyToReport, moveReport } from './report';
 
 /** What officials did is fetched within this time after a change of status. */
 const REFRESH_MS = 200;
-/** How often others' votes may overtake a correction before it fails. */
+/** How often others' votes may overtake a correction or a decision before it fails. */
 const MAX_TRIES = 5;
 
 /** Calls onTask with the report after each change. */
@@ -54,7 +55,7 @@ export function createWork(id: string, onTask: (task: Task) => void) {
       events.some(
         (event) =>
           event.report_id === id &&
-          ['report.status.updated', 'report.moderated', 'report.corrected', 'report.commented'].includes(event.type),
+          ['report.status.updated', 'report.moderated', 'report.corrected', 'report.disputed', 'report.commented'].includes(event.type),
       )
     )
       refresh();
@@ -99,13 +100,24 @@ export function createWork(id: string, onTask: (task: Task) => void) {
           : await must(reportService.DELETE('/reports/{id}/duplicate-of', { params })),
       );
     },
-    /** Sets the reason why the city waits for the resident, or ends the wait if there is none. */
-    async setWaiting(reason: string | undefined) {
-      show(
-        reason
-          ? await must(reportService.PUT('/reports/{id}/waiting', { params, body: { reason } }))
-          : await must(reportService.DELETE('/reports/{id}/waiting', { params })),
-      );
+    async withdrawQuestion(question: string) {
+      await must(reportService.DELETE('/reports/{id}/questions/{question_id}', { params: { path: { id, question_id: question } } }));
+      await load();
+    },
+    /** Keeps a disputed report resolved; everybody reads why. */
+    async keepResolved(seen: Task, note: string) {
+      for (let version = seen.version, tries = 1; ; tries++) {
+        try {
+          const ifMatch = { path: { id }, header: { 'If-Match': `"${version}"` } };
+          return show(await must(reportService.POST('/reports/{id}/verdict/decision', { params: ifMatch, body: { note } })));
+        } catch (failure) {
+          if (!(failure instanceof Failure) || failure.kind !== 'stale-version' || tries === MAX_TRIES) throw failure;
+          await load(); // votes change the version as well
+          const now = work.value?.report;
+          if (!now?.disputed) throw failure;
+          version = now.version;
+        }
+      }
     },
 
     /** Officials have hidden the report, shown it again or redacted its words. */
@@ -114,11 +126,21 @@ export function createWork(id: string, onTask: (task: Task) => void) {
       refresh();
     },
 
-    watch: () => watchFeed({ onEvents, onGap: refresh }),
+    watch() {
+      const ends = [watchFeed({ onEvents, onGap: refresh }), watchDialogue(id, refresh)];
+      return () => ends.forEach((end) => end());
+    },
   };
 }
 
 export type OpenWork = ReturnType<typeof createWork>;
+
+/** Asks the reporter something, and returns the report as it is then. */
+export async function askReporter(id: string, text: string): Promise<Task> {
+  const params = { path: { id } };
+  await must(reportService.POST('/reports/{id}/questions', { params, body: { text } }));
+  return (await must(reportService.GET('/reports/{id}/work', { params }))).report;
+}
 
 export function assignReport(id: string, assignment: Assignment): Promise<Work> {
   return must(reportService.PUT('/reports/{id}/assignment', { params: { path: { id } }, body: assignment }));

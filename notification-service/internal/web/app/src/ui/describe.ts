@@ -8,7 +8,9 @@ export function describe(event: Notification | FeedEvent): string {
       return event.category_name ? t('event.created-in', { category: event.category_name }) : t('event.created');
     case 'report.status.updated':
       if (event.reply) return t('event.reply');
-      return t('event.status', { status: t(`status.${event.status ?? 'pending'}`) });
+      return t('verdict_until' in event && event.verdict_until ? 'event.is-fixed' : 'event.status', {
+        status: t(`status.${event.status ?? 'pending'}`),
+      });
     case 'report.vote.received':
       return tn(event.vote_type === 'downvote' ? 'event.downvote' : 'event.upvote', event.score ?? 0, { score: number(event.score ?? 0) });
     case 'report.moderated':
@@ -19,6 +21,16 @@ export function describe(event: Notification | FeedEvent): string {
       const words = { category: event.category_name ?? '' };
       return t(event.place_moved ? 'event.corrected.both' : 'event.corrected.category', words);
     }
+    case 'report.disputed':
+      return t(event.retracted ? 'event.undisputed' : 'event.disputed');
+    case 'report.question.asked':
+      return t('event.question');
+    case 'report.question.reminded':
+      return t('event.question-reminded');
+    case 'report.answered':
+      return t('event.answered');
+    case 'report.question.expired':
+      return t('event.question-expired');
     case 'report.commented':
       return t('event.commented');
     case 'report.overdue':

@@ -35,6 +35,12 @@ export function dayName(date: Date): string {
   return new Intl.DateTimeFormat(language.value, { weekday: 'long', day: 'numeric', month: 'long' }).format(date);
 }
 
+/** A date of the city, such as 2026-12-11, as people name that day. */
+export function dayOf(date: string): string {
+  const form: Intl.DateTimeFormatOptions = { weekday: 'long', day: 'numeric', month: 'long', timeZone: 'UTC' };
+  return new Intl.DateTimeFormat(language.value, form).format(new Date(date));
+}
+
 export function exactTime(date: Date): string {
   return exact.value.format(date);
 }

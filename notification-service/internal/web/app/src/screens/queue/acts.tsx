@@ -9,6 +9,7 @@ const READERS: Partial<Record<Act['action'], Word>> = {
   move: 'work.for-all',
   reply: 'work.for-all',
   correct: 'work.for-all',
+  keep: 'work.for-all',
   hide: 'work.for-reporter',
   hide_comment: 'work.for-author',
 };
@@ -21,8 +22,13 @@ export function Acts({ acts }: { acts: Act[] }) {
       <h3 id="acts">{t('work.acts')}</h3>
       <ol class="acts">
         {acts.toReversed().map((act) => (
-          <li key={act.at + act.action} class={act.text && !['move', 'reply', 'correct'].includes(act.action) ? 'internal' : undefined}>
-            {act.action !== 'overdue' && <strong>{act.by.id === session.value?.sub ? t('audit.you') : act.by.name}</strong>}{' '}
+          <li
+            key={act.at + act.action}
+            class={act.text && !['move', 'reply', 'correct', 'keep'].includes(act.action) ? 'internal' : undefined}
+          >
+            {!['overdue', 'expire'].includes(act.action) && (
+              <strong>{act.by.id === session.value?.sub ? t('audit.you') : act.by.name}</strong>
+            )}{' '}
             <What act={act} />
             <small class="quiet">
               <Time at={act.at} full />
@@ -61,6 +67,10 @@ function What({ act }: { act: Act }) {
       return <>{t('work.did.no_wait')}</>;
     case 'overdue':
       return <>{t('work.did.overdue')}</>;
+    case 'keep':
+    case 'ask':
+    case 'withdraw_question':
+    case 'expire':
     case 'add_photo':
     case 'show_photo':
     case 'remove_photo':

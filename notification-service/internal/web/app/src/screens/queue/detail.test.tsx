@@ -16,7 +16,16 @@ test('what is begun on a report outlives its leaving the list', async () => {
   const show = (listed: Task | undefined) =>
     act(() =>
       render(
-        <Detail id="r1" task={listed} onTask={vi.fn()} onMoved={vi.fn()} onAssign={vi.fn()} onCorrect={vi.fn()} onClose={vi.fn()} />,
+        <Detail
+          id="r1"
+          task={listed}
+          onTask={vi.fn()}
+          onMoved={vi.fn()}
+          onAssign={vi.fn()}
+          onCorrect={vi.fn()}
+          onAsk={vi.fn()}
+          onClose={vi.fn()}
+        />,
         root,
       ),
     );

@@ -2,6 +2,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import type { Task } from '../../api/client';
 import { Comments } from '../../comments/comments';
+import { OfficialPart } from '../../dialogue/official';
 import { number, t, tn } from '../../lang/queue';
 import { Directions } from '../../map/directions';
 import { located } from '../../map/located';
@@ -19,11 +20,11 @@ import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
 import { reference } from '../../ui/reference';
 import { href } from '../../ui/router';
-import { exactTime, Time } from '../../ui/time';
+import { dayOf, exactTime, Time } from '../../ui/time';
 import { useSubject } from '../../ui/title';
-import { Reason } from '../ops/reason';
 import { StatusForm } from '../report/status-form';
 import { Acts } from './acts';
+import { Judged } from './judged';
 import { Duplicates } from './duplicates';
 import { Overdue } from './overdue';
 
@@ -38,6 +39,7 @@ interface Props {
   onMoved(moved: Moved): void;
   onAssign(task: Task): void;
   onCorrect(task: Task): void;
+  onAsk(task: Task): void;
   onClose(): void;
   onNext?: () => void;
   onPrevious?: () => void;
@@ -47,7 +49,7 @@ interface Props {
  * A report with all that officials know of it, and what they can do. What the
  * list knows is shown at once. Another report is another Detail, by its key.
  */
-export function Detail({ id, task: listed, onTask, onMoved, onAssign, onCorrect, onClose, onNext, onPrevious }: Props) {
+export function Detail({ id, task: listed, onTask, onMoved, onAssign, onCorrect, onAsk, onClose, onNext, onPrevious }: Props) {
   const open = useMemo(() => createWork(id, onTask), [id]);
   useEffect(() => {
     const timer = setTimeout(() => void open.load(), REST_MS);
@@ -88,6 +90,7 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onCorrect,
       {!task && <h2 tabIndex={-1}>{t(open.error.value ? 'report' : 'loading')}</h2>}
       {task && (
         <>
+          <Judged task={task} open={open} />
           <Head task={task} open={open} onCorrect={() => onCorrect(task)} />
           {task.abuse_reports > 0 && (
             <p class="note">
@@ -106,7 +109,8 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onCorrect,
               onLast={(last) => (lastComment.current = last?.id)}
             />
           )}
-          <Worker task={task} open={open} onAssign={() => onAssign(task)} />
+          <OfficialPart task={task} open={open} />
+          <Worker task={task} onAssign={() => onAssign(task)} onAsk={() => onAsk(task)} />
           {!task.hidden_reason && (
             <StatusForm
               titled={false}
@@ -182,7 +186,7 @@ function Head({ task, open, onCorrect }: { task: Task; open: OpenWork; onCorrect
 }
 
 /** Who works on it, and until when. */
-function Worker({ task, open, onAssign }: { task: Task; open: OpenWork; onAssign(): void }) {
+function Worker({ task, onAssign, onAsk }: { task: Task; onAssign(): void; onAsk(): void }) {
   return (
     <div class="stack worker">
       <p class="bar">
@@ -194,7 +198,7 @@ function Worker({ task, open, onAssign }: { task: Task; open: OpenWork; onAssign
           {t('work.assign')}
         </button>
       </p>
-      <Due task={task} open={open} />
+      <Due task={task} onAsk={onAsk} />
     </div>
   );
 }
@@ -217,32 +221,21 @@ function MoreActs({ task, open }: { task: Task; open: OpenWork }) {
   );
 }
 
-/** Until when the work is to be finished, and whether the clock stands still. */
-function Due({ task: { status, due_at, overdue_level, waiting }, open }: { task: Task; open: OpenWork }) {
-  const [asking, setAsking] = useState(false);
-  const [error, setError] = useState<unknown>();
-  const isOpen = status === 'pending' || status === 'in_progress';
+/** Until when the work is to be finished, and whether the clock stands still because the reporter was asked something. */
+function Due({ task: { status, due_at, overdue_level, question }, onAsk }: { task: Task; onAsk(): void }) {
+  if (status !== 'pending' && status !== 'in_progress') return null;
   return (
-    <>
-      {isOpen && (
-        <p class="bar">
-          <Overdue level={overdue_level} />
-          {due_at && <span>{t('work.due', { time: exactTime(new Date(due_at)) })}</span>}
-          {waiting && <span>{t('work.waits')}</span>}
-          {waiting ? (
-            <button type="button" class="link" onClick={() => open.setWaiting(undefined).then(() => setError(undefined), setError)}>
-              {t('work.wait-no-more')}
-            </button>
-          ) : (
-            <button type="button" class="link" aria-haspopup="dialog" onClick={() => setAsking(true)}>
-              {t('work.wait')}
-            </button>
-          )}
-        </p>
+    <p class="bar">
+      <Overdue level={overdue_level} />
+      {due_at && <span>{t('work.due', { time: exactTime(new Date(due_at)) })}</span>}
+      {question ? (
+        <span>{t('work.waits-until', { day: dayOf(question.ends_on) })}</span>
+      ) : (
+        <button type="button" class="link" aria-haspopup="dialog" onClick={onAsk}>
+          {t('ask')}
+        </button>
       )}
-      <Fault error={error} />
-      {asking && <Reason title={t('work.wait')} hint={t('work.wait-hint')} onSubmit={open.setWaiting} onClose={() => setAsking(false)} />}
-    </>
+    </p>
   );
 }
 

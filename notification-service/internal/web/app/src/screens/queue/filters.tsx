@@ -6,7 +6,7 @@ import { number, t } from '../../lang/queue';
 import { Map } from '../../map/map';
 import { config } from '../../state/config';
 import { departments, me } from '../../state/desk';
-import type { QueueFilters } from '../../state/queue';
+import { OF_REPORTERS, type QueueFilters } from '../../state/queue';
 import { STATUSES } from '../../ui/badge';
 import { CategoryOptions } from '../../ui/category';
 import { setQuery } from '../../ui/router';
@@ -30,6 +30,7 @@ export function filtersOf(query: URLSearchParams): QueueFilters {
     hidden: query.has('hidden'),
     withdrawn: query.has('withdrawn'),
     newComments: query.has('comments'),
+    reporter: OF_REPORTERS.find((each) => each === query.get('reporter')) ?? '',
   };
 }
 
@@ -46,6 +47,7 @@ export function isNarrowed({
   hidden,
   withdrawn,
   newComments,
+  reporter,
 }: QueueFilters): boolean {
   return (
     overdue > 0 ||
@@ -53,7 +55,7 @@ export function isNarrowed({
     withdrawn ||
     newComments ||
     category.length + department.length > 0 ||
-    [assignee, from, to, bbox, q].some((each) => each !== '')
+    [assignee, from, to, bbox, q, reporter].some((each) => each !== '')
   );
 }
 
@@ -72,7 +74,7 @@ interface Option {
 
 /** The filters of the queue, all of them in the address. */
 export function FilterBar({ filters, counts, children }: Props) {
-  const { category, department, assignee, from, to, bbox, q, overdue, hidden, withdrawn, newComments } = filters;
+  const { category, department, assignee, from, to, bbox, q, overdue, hidden, withdrawn, newComments, reporter } = filters;
   const more = from !== '' || to !== '' || bbox !== '' || hidden || withdrawn;
   const narrowed = isNarrowed(filters);
   const mine = counts?.assignees.find(({ id }) => id === me().id)?.count;
@@ -120,6 +122,15 @@ export function FilterBar({ filters, counts, children }: Props) {
           value: String(level),
           name: level === 1 ? t('work.overdue.any') : t('work.overdue.from', { level: number(level) }),
         }))}
+      />
+      <Choice
+        name="reporter"
+        label={t('work.reporter')}
+        value={reporter}
+        all={t('work.reporter.all')}
+        options={OF_REPORTERS.map((each) => ({ value: each, name: t(`work.reporter.${each}`) }))}
+        // Of every status: what is disputed is resolved.
+        more={{ status: 'all' }}
       />
       {config.comments && (
         <label class="check">
@@ -182,6 +193,7 @@ export const NO_FILTERS = {
   hidden: '',
   withdrawn: '',
   comments: '',
+  reporter: '',
 };
 
 interface ChoiceProps {
@@ -192,17 +204,19 @@ interface ChoiceProps {
   /** What no choice is called. */
   all: string;
   options?: Option[];
+  /** What else the address gets with a choice. */
+  more?: Record<string, string>;
   /** Options that are not a plain list. */
   children?: ComponentChildren;
 }
 
 const counted = (name: string, count: number | undefined) => (count === undefined ? name : `${name} (${number(count)})`);
 
-function Choice({ name, label, value, all, options = [], children }: ChoiceProps) {
+function Choice({ name, label, value, all, options = [], more = {}, children }: ChoiceProps) {
   return (
     <label class="field">
       <span>{label}</span>
-      <select value={value} onChange={(event) => setQuery({ [name]: event.currentTarget.value })}>
+      <select value={value} onChange={({ currentTarget: { value } }) => setQuery({ [name]: value, ...(value && more) })}>
         <option value="">{all}</option>
         {options.map(({ value, name, count }) => (
           <option key={value} value={value}>

@@ -13,6 +13,8 @@ const KEYS: [keys: string[], does: Word][] = [
   [['a'], 'work.key.assign'],
   [['e'], 'work.key.correct'],
   [['n'], 'work.key.note'],
+  [['q'], 'work.key.ask'],
+  [['p'], 'work.key.photo'],
   [['1', '…', '9'], 'work.key.template'],
   [['u'], 'work.key.undo'],
   [['v'], 'work.key.views'],

@@ -13,8 +13,9 @@ import { FilterBar } from './filters';
 const INTERVALS = ['day', 'week', 'month'] as const;
 type Interval = (typeof INTERVALS)[number];
 
-type Sums = Pick<PeriodNumbers, 'filed' | 'resolved' | 'rejected'> & { median_seconds?: number; open_at_end?: number };
+type Sums = Pick<PeriodNumbers, (typeof SUMS)[number] | (typeof VERDICTS)[number]> & { median_seconds?: number; open_at_end?: number };
 const SUMS = ['filed', 'resolved', 'rejected'] as const;
+const VERDICTS = ['confirmed', 'disputed', 'silent'] as const;
 
 /** What was filed, resolved and rejected, by period, category and department, and how long it took. */
 export function Numbers({ filters }: { filters: QueueFilters }) {
@@ -70,6 +71,8 @@ export function Numbers({ filters }: { filters: QueueFilters }) {
           />
           <SumTable caption={t('numbers.categories')} rows={sum(numbers, ({ category_id }) => String(category_id))} nameOf={nameOf} />
           <SumTable caption={t('numbers.departments')} rows={byDepartment} nameOf={departmentName} withState />
+          <VerdictTable caption={t('numbers.verdicts')} rows={sum(numbers, ({ category_id }) => String(category_id))} nameOf={nameOf} />
+          <VerdictTable caption={t('numbers.verdicts-departments')} rows={byDepartment} nameOf={departmentName} />
         </div>
       )}
     </>
@@ -80,8 +83,9 @@ export function Numbers({ filters }: { filters: QueueFilters }) {
 export function sum(numbers: PeriodNumbers[], keyOf: (each: PeriodNumbers) => string): [key: string, Sums][] {
   const sums = new Map<string, Sums>();
   for (const each of numbers) {
-    const so = sums.get(keyOf(each)) ?? { filed: 0, resolved: 0, rejected: 0 };
-    sums.set(keyOf(each), { filed: so.filed + each.filed, resolved: so.resolved + each.resolved, rejected: so.rejected + each.rejected });
+    const so = sums.get(keyOf(each)) ?? { filed: 0, resolved: 0, rejected: 0, confirmed: 0, disputed: 0, silent: 0 };
+    for (const name of [...SUMS, ...VERDICTS]) so[name] += each[name];
+    sums.set(keyOf(each), so);
   }
   return [...sums];
 }
@@ -201,6 +205,39 @@ function SumTable({ caption, rows, nameOf, withState = false }: TableProps) {
               ))}
               {withState && <td>{number(sums.open_at_end ?? 0)}</td>}
               {withState && <td>{sums.median_seconds === undefined ? '–' : durationOf(sums.median_seconds)}</td>}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** What reporters say about what was resolved; nothing where nobody was asked. */
+function VerdictTable({ caption, rows, nameOf }: Pick<TableProps, 'caption' | 'rows' | 'nameOf'>) {
+  const asked = rows.filter(([, sums]) => VERDICTS.some((name) => sums[name] > 0));
+  if (asked.length === 0) return null;
+  return (
+    <div class="scrolls">
+      <table class="sums">
+        <caption>{caption}</caption>
+        <thead>
+          <tr>
+            <td />
+            {VERDICTS.map((name) => (
+              <th key={name} scope="col">
+                {t(`numbers.${name}`)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {asked.map(([key, sums]) => (
+            <tr key={key}>
+              <th scope="row">{nameOf(key)}</th>
+              {VERDICTS.map((name) => (
+                <td key={name}>{number(sums[name])}</td>
+              ))}
             </tr>
           ))}
         </tbody>

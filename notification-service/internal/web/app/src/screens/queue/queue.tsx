@@ -1,3 +1,5 @@
+import '../../styles/queue.css';
+
 import { useEffect, useState } from 'preact/hooks';
 
 import { number, t, tn } from '../../lang/queue';
@@ -50,7 +52,11 @@ export function QueueScreen({ path: [, path = ''] }: { path: string[] }) {
   usePoll(loadWaiting, [], POLL_MS);
   useEffect(() => {
     const soon = debounce(() => void loadWaiting().catch(() => {}), COUNT_MS);
-    return watchFeed({ onEvents: (events) => events.some(({ type }) => type === 'report.commented') && soon(), onGap: soon });
+    return watchFeed({
+      onEvents: (events) =>
+        events.some(({ type }) => ['report.commented', 'report.disputed', 'report.status.updated'].includes(type)) && soon(),
+      onGap: soon,
+    });
   }, []);
   return (
     <div class="workbench" data-open={section.name === 'queue' && route.value.query.has('report')}>

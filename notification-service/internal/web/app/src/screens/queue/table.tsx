@@ -255,7 +255,19 @@ function Row({ task, columns, index, isCurrent, isSelected, tabColumn, address, 
         <Overdue level={task.overdue_level} />
         {task.new_comments > 0 && <strong class="mark new-comments">{tn('work.new-comments', task.new_comments)}</strong>}
         {task.duplicate_of && <span class="where mark">{t('work.is-duplicate')}</span>}
-        {task.waiting && <span class="where mark">{t('work.waits')}</span>}
+        {task.disputed && <strong class="mark disputed">{t('work.reporter.disputed')}</strong>}
+        {task.not_answered && <strong class="mark not-answered">{t('work.reporter.not_answered')}</strong>}
+        {task.waiting && (
+          <span class="where mark" title={t('work.reporter.waiting')}>
+            {t('work.waits')}
+            {task.question && (
+              <>
+                {' · '}
+                <Time at={task.question.asked_at} />
+              </>
+            )}
+          </span>
+        )}
         {task.address && <span class="where">{task.address}</span>}
       </span>
       {columns.includes('status') && (

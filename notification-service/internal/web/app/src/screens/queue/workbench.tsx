@@ -4,13 +4,14 @@ import { must, reportService, type MoveResult, type Status, type Task } from '..
 import { t, tn } from '../../lang/queue';
 import { templates } from '../../state/desk';
 import { movedTo, type Moved } from '../../state/moved';
-import { chooseTemplate } from '../../state/notes';
+import { chooseTemplate, finishedReport } from '../../state/notes';
 import { createQueue, ORDERS, type QueueFilters } from '../../state/queue';
 import { Fault } from '../../ui/problem';
 import { href, route, setQuery } from '../../ui/router';
 import { useShortcuts } from '../../ui/shortcuts';
 import { AssignDialog } from './assign';
 import { ActBar } from './act-bar';
+import { AskDialog } from './ask';
 import { CorrectDialog } from './correct';
 import { Detail } from './detail';
 import { ExportButton } from './export';
@@ -27,7 +28,7 @@ import { viewOf, ViewsDialog } from './views';
 /** Kept between visits of the screen, which then shows it at once. */
 const queue = createQueue();
 
-type Dialog = { name: 'move' | 'assign'; tasks: Task[] } | { name: 'correct'; task: Task } | { name: 'keys' } | { name: 'views' };
+type Dialog = { name: 'move' | 'assign'; tasks: Task[] } | { name: 'correct' | 'ask'; task: Task } | { name: 'keys' } | { name: 'views' };
 
 /** The queue as a table, with the current report beside it. */
 export function Workbench() {
@@ -53,6 +54,17 @@ export function Workbench() {
   // These act on the selected rows, or on the row at hand if none is selected.
   const assign = (those: Task[]) => those.length > 0 && openDialog({ name: 'assign', tasks: those });
   const correct = (task: Task | undefined) => task && !task.hidden_reason && openDialog({ name: 'correct', task });
+  const ask = (task: Task | undefined) => {
+    const isOpen = task?.status === 'pending' || task?.status === 'in_progress';
+    if (isOpen && !task.question && !task.hidden_reason) openDialog({ name: 'ask', task });
+  };
+  /** Asks for a photo of the finished work, in the form of the report at hand. */
+  const finish = () => {
+    const id = current ?? atHand?.id;
+    if (!id) return;
+    finishedReport.value = id;
+    open(id, 'status');
+  };
   const move = () => (chosen.length > 0 ? openDialog({ name: 'move', tasks: chosen }) : open(current ?? atHand?.id, 'status'));
 
   /** Fills the form of the report at hand in. */
@@ -95,6 +107,8 @@ export function Workbench() {
       m: move,
       a: () => assign(chosen.length > 0 ? chosen : atHand ? [atHand] : []),
       e: () => correct(row ?? atHand),
+      q: () => ask(row ?? atHand),
+      p: finish,
       n: () => open(current ?? atHand?.id, 'note'),
       u: () => undo.current?.(),
       v: () => openDialog({ name: 'views' }),
@@ -110,7 +124,7 @@ export function Workbench() {
   return (
     <>
       <div class="bar spread">
-        <StatusTabs chosen={filters.status[0]} counts={queue.counts.value?.statuses} />
+        <StatusTabs chosen={filters.status[0]} counts={queue.counts.value?.statuses} reporter={filters.reporter} />
         <span class="bar found">
           <p class="quiet" role="status">
             {queue.state.value === 'loading' ? t('loading') : tn('work.found', queue.counts.value?.total ?? tasks.length)}
@@ -183,6 +197,7 @@ export function Workbench() {
               }}
               onAssign={(task) => assign([task])}
               onCorrect={correct}
+              onAsk={ask}
               onClose={close}
               {...(after < tasks.length && { onNext: () => goTo(after) })}
               {...(before >= 0 && { onPrevious: () => goTo(before) })}
@@ -207,6 +222,7 @@ export function Workbench() {
       )}
       {dialog?.name === 'assign' && <AssignDialog tasks={dialog.tasks} onTask={queue.put} onClose={endDialog} />}
       {dialog?.name === 'correct' && <CorrectDialog task={dialog.task} onTask={queue.put} onClose={endDialog} />}
+      {dialog?.name === 'ask' && <AskDialog task={dialog.task} onTask={queue.put} onClose={endDialog} />}
       {dialog?.name === 'views' && <ViewsDialog filters={viewOf(query)} onClose={endDialog} />}
       {dialog?.name === 'keys' && <KeysDialog onClose={endDialog} />}
     </>

@@ -29,6 +29,7 @@ import { Votes } from './votes';
 const StatusForm = lazily(async () => (await import('./status-form')).StatusForm);
 const Moderation = lazily(async () => (await import('../../moderation/moderation')).Moderation, true);
 const Comments = lazily(async () => (await import('../../comments/comments')).Comments);
+const ReporterPart = lazily(async () => (await import('../../dialogue/reporter')).ReporterPart, true);
 const HideNameForm = lazily(async () => (await import('./hide-name')).HideNameForm);
 const WithdrawForm = lazily(async () => (await import('./withdraw')).WithdrawForm);
 const AbuseForm = lazily(async () => (await import('../../moderation/abuse')).AbuseForm);
@@ -60,6 +61,7 @@ export function ReportScreen({ path: [, id = ''] }: { path: string[] }) {
                 {report.withdrawn_at ? t('report.withdrawn-mine') : t('report.hidden', { reason: report.hidden_reason })}
               </p>
             )}
+            {report.mine && <ReporterPart open={open} report={report} />}
             <p class="story">{report.description}</p>
             <Gallery report={report} />
             {!report.hidden_reason && <Votes open={open} report={report} />}

@@ -3,6 +3,8 @@ import { act } from 'preact/test-utils';
 import { beforeEach, expect, test, vi } from 'vitest';
 
 import type { Report } from '../../api/client';
+import { config } from '../../state/config';
+import { finishedReport } from '../../state/notes';
 import { report } from '../../testing/api';
 import { settled } from '../../testing/browser';
 import { StatusForm } from './status-form';
@@ -98,4 +100,16 @@ test('says when another official was faster, and keeps the note', async () => {
   expect(root.querySelector('[role=status]')?.textContent).toContain('now “Resolved”');
   expect(note().value).toBe('Not ours.');
   expect(root.querySelector('.chip:has(:checked)')?.textContent).toBe('Keep the status');
+});
+
+test('offers a photo of the finished work where the report is resolved, and a key asks for one', async () => {
+  config.photos = true;
+  await show({ id: 'r4' });
+  expect(root.querySelector('input[type=file]')).toBeNull();
+  const asked = vi.spyOn(HTMLInputElement.prototype, 'click');
+  await act(() => void (finishedReport.value = 'r4'));
+  expect([root.querySelector('.chip:has(:checked)')?.textContent, finishedReport.value]).toEqual(['Resolved', undefined]);
+  expect(asked.mock.contexts).toEqual([root.querySelector('input[type=file]')]);
+  await choose('In progress');
+  expect(root.querySelector('input[type=file]')).toBeNull();
 });

@@ -1,8 +1,12 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import { Failure, type Report, type Status, type Template } from '../../api/client';
-import { t } from '../../lang/i18n';
-import { chosenTemplate, keepNote, noteOn } from '../../state/notes';
+import { t } from '../../lang/dialogue';
+import { createChoice, MAX_PHOTOS, ofFinishedWork } from '../../photos/chosen';
+import { sendFinished } from '../../photos/finished';
+import { Picker } from '../../photos/picker';
+import { config } from '../../state/config';
+import { chosenTemplate, finishedReport, keepNote, noteOn } from '../../state/notes';
 import { Fault } from '../../ui/problem';
 
 interface Props<R> {
@@ -15,6 +19,9 @@ interface Props<R> {
   /** Called after a change of status. */
   onDone?: () => void;
 }
+
+/** How long an official waits for a photo at the most. */
+const UPLOAD_MS = 120_000;
 
 /**
  * Changes a report's status, or replies to everybody without changing it. When
@@ -37,12 +44,17 @@ export function StatusForm<R extends Pick<Report, 'id' | 'status' | 'transitions
   const overtaken = seen !== report.status;
   const choice = report.transitions.find((transition) => transition.status === status);
   const required = choice?.note_required ?? false;
+  const form = useRef<HTMLFormElement>(null);
+  const photos = useMemo(() => createChoice(ofFinishedWork(report.id)), [report.id]);
+  useEffect(() => photos.open(), [photos]);
+  const finishes = config.photos && choice?.status === 'resolved';
 
   const submit = async (event: Event) => {
     event.preventDefault();
     if (busy || (!choice && !note.trim())) return;
     setBusy(true);
     try {
+      if (finishes) await sendFinished(photos, report.id, AbortSignal.timeout(UPLOAD_MS));
       if (choice) await open.changeStatus(report, choice.status, note.trim());
       else await open.reply(note.trim());
       setStatus(undefined);
@@ -66,10 +78,16 @@ export function StatusForm<R extends Pick<Report, 'id' | 'status' | 'transitions
     chosenTemplate.value = undefined;
     fill(chosen.template);
   }, [chosenTemplate.value, report.id]);
+  useEffect(() => {
+    if (finishedReport.value !== report.id || !report.transitions.some(({ status }) => status === 'resolved')) return;
+    if (!finishes) return setStatus('resolved');
+    finishedReport.value = undefined;
+    form.current?.querySelector<HTMLElement>('input[type=file]')?.click();
+  }, [finishedReport.value, report.id, report.transitions, finishes]);
   const stale = error instanceof Failure && error.kind === 'stale-version';
 
   return (
-    <form class="stack panel status-form" onSubmit={submit} aria-label={t('reply')} aria-busy={busy}>
+    <form class="stack panel status-form" ref={form} onSubmit={submit} aria-label={t('reply')} aria-busy={busy}>
       <h2 class={titled ? undefined : 'hidden'}>{t('reply')}</h2>
       {(overtaken || stale) && (
         <p class="note" role="status">
@@ -106,8 +124,15 @@ export function StatusForm<R extends Pick<Report, 'id' | 'status' | 'transitions
           onInput={(e) => keepNote(report.id, e.currentTarget.value)}
         />
       </label>
+      {finishes && (
+        <div class="stack" role="group" aria-label={t('after')}>
+          <Picker choice={photos} free={MAX_PHOTOS} hint={false} label={t('after')} />
+          <small class="quiet">{t('after.hint')}</small>
+        </div>
+      )}
       <p class="quiet" role="status">
         {replied && !note && t('reply.sent')}
+        {busy && finishes && photos.list.value.length > 0 && t('after.sending')}
       </p>
       {!stale && <Fault error={error} />}
       <button class="primary">{t(choice ? 'change-status.save' : 'reply.send')}</button>

@@ -25,9 +25,10 @@ export function Timeline({ history }: { history: HistoryEntry[] }) {
   );
 }
 
-function What({ entry: { from_status, to_status, correction } }: { entry: HistoryEntry }) {
+function What({ entry: { from_status, to_status, correction, kind } }: { entry: HistoryEntry }) {
   if (!from_status) return <span class="badge">{t('timeline.filed')}</span>;
   if (correction) return <span class="badge">{t('timeline.corrected')}</span>;
+  if (kind) return <span class="badge">{t(`timeline.${kind}`)}</span>;
   if (from_status === to_status) return <span class="badge">{t('timeline.reply')}</span>;
   return <Badge status={to_status} />;
 }

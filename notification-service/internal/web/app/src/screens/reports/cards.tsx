@@ -75,6 +75,8 @@ export function Card({ report, metres }: { report: Report; metres?: number }) {
         {report.address && <p class="where">{report.address}</p>}
         <p class="meta">
           <Badge status={report.status} />
+          {report.question && <strong>{t('question')}</strong>}
+          {report.verdict && report.verdict.fixed === undefined && <strong>{t('verdict')}</strong>}
           {metres !== undefined && <span>{t('duplicates.away', { metres: number(Math.round(metres)) })}</span>}
           <span>{categoryName(report)}</span>
           <Time at={report.created_at} />

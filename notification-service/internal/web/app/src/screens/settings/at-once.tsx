@@ -5,7 +5,13 @@ import { t } from '../../lang/settings';
 import { toast } from '../../state/toasts';
 import { Fault } from '../../ui/problem';
 
-const KINDS: MailKind[] = ['report.status.updated', 'report.vote.received', 'report.corrected'];
+const KINDS: MailKind[] = [
+  'report.status.updated',
+  'report.question.asked',
+  'report.question.reminded',
+  'report.vote.received',
+  'report.corrected',
+];
 /** The quiet hours that are offered first. */
 const NIGHT = { from: '21:00', to: '07:00' };
 

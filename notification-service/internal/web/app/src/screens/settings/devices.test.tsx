@@ -117,7 +117,7 @@ test('what devices are told about is kept, without an address', async () => {
   await show();
   expect(root.querySelectorAll('form')).toHaveLength(1);
   expect(root.textContent).not.toContain('Quiet hours');
-  await act(() => root.querySelectorAll('input')[1]!.click());
+  await act(() => root.querySelectorAll('input')[3]!.click());
   await press('Save');
   expect(put.mock.lastCall).toMatchObject([
     '/me/preferences',

@@ -9,6 +9,7 @@ export const EVENT_TYPES: readonly EventType[] = [
   'report.vote.received',
   'report.moderated',
   'report.corrected',
+  'report.disputed',
   'report.commented',
   'report.overdue',
   'report.photo.ready',

@@ -1,0 +1,87 @@
+import { useState } from 'preact/hooks';
+
+import type { Task, Work } from '../../api/client';
+import { t } from '../../lang/queue';
+import type { OpenWork } from '../../state/work';
+import { Modal } from '../../ui/modal';
+import { Fault } from '../../ui/problem';
+import { href } from '../../ui/router';
+import { Time } from '../../ui/time';
+
+/** What the reporter says about a resolution: on top while it is disputed, for it is to be decided on. */
+export function Judged({ task, open }: { task: Task; open: OpenWork }) {
+  const work = open.work.value;
+  if (!work) return null;
+  if (task.disputed) return <Disputed task={task} work={work} keep={(note) => open.keepResolved(task, note)} />;
+  return work.verdict?.text ? <Said verdict={work.verdict} /> : null;
+}
+
+type Verdict = NonNullable<Work['verdict']>;
+
+/** That a resolved report is not fixed, who of several reporters says so, and the way to keep it resolved all the same. */
+function Disputed({ task, work: { verdict, disputes = [] }, keep }: { task: Task; work: Work; keep(note: string): Promise<void> }) {
+  const [asking, setAsking] = useState(false);
+  return (
+    <section class="stack note" aria-label={t('work.reporter.disputed')}>
+      <strong>{t('disputed')}</strong>
+      {verdict && !verdict.fixed && <Said verdict={verdict} />}
+      {disputes.map(({ report_id, verdict }) => (
+        <div key={report_id}>
+          <a href={href('queue', { status: 'all', report: report_id })}>{t('disputed.duplicate')}</a>
+          <Said verdict={verdict} />
+        </div>
+      ))}
+      <p class="quiet">{t('disputed.hint')}</p>
+      <p class="bar">
+        <button type="button" aria-haspopup="dialog" onClick={() => setAsking(true)}>
+          {t('disputed.keep')}
+        </button>
+      </p>
+      {asking && <KeepDialog title={task.title} keep={keep} onClose={() => setAsking(false)} />}
+    </section>
+  );
+}
+
+/** The reporter's word, which officials alone read. */
+function Said({ verdict: { fixed, text, given_at } }: { verdict: Verdict }) {
+  return (
+    <p class="internal said">
+      <small>
+        {t(fixed ? 'timeline.confirmed' : 'timeline.disputed')} · <Time at={given_at} />
+      </small>
+      {text && <br />}
+      {text}
+    </p>
+  );
+}
+
+function KeepDialog({ title, keep, onClose }: { title: string; keep(note: string): Promise<void>; onClose(): void }) {
+  const [note, setNote] = useState('');
+  const [error, setError] = useState<unknown>();
+  const [busy, setBusy] = useState(false);
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    if (busy) return;
+    setBusy(true);
+    try {
+      await keep(note.trim());
+      onClose();
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+    }
+  };
+  return (
+    <Modal title={t('disputed.keep')} onClose={onClose}>
+      <form class="stack" onSubmit={submit} aria-busy={busy}>
+        <p>{title}</p>
+        <label class="field">
+          <span>{t('change-status.note-required')}</span>
+          <textarea data-first rows={3} required maxLength={2000} value={note} onInput={(e) => setNote(e.currentTarget.value)} />
+        </label>
+        <Fault error={error} />
+        <button class="primary">{t('disputed.keep')}</button>
+      </form>
+    </Modal>
+  );
+}

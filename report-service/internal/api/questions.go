@@ -1,0 +1,136 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// A QuestionStore keeps what officials ask reporters.
+type QuestionStore interface {
+	Ask(ctx context.Context, id uuid.UUID, q report.Question) (report.Question, error)
+	Withdraw(ctx context.Context, id, question uuid.UUID, by report.Official) error
+	Answer(ctx context.Context, id uuid.UUID, reporter string, a report.Answer, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
+	Dialogue(ctx context.Context, id uuid.UUID, reader report.User) (report.Dialogue, error)
+}
+
+type questionHandlers struct {
+	questions QuestionStore
+	answering *ratelimit.Limiter // by user
+}
+
+func (h questionHandlers) operations() operations {
+	return operations{
+		"askReporter":      {Handler: h.askReporter, Timeout: changeTimeout},
+		"withdrawQuestion": {Handler: h.withdrawQuestion, Timeout: changeTimeout},
+		"answerQuestion":   {Handler: limited(h.answering, h.answerQuestion), Timeout: changeTimeout},
+		"getDialogue":      {Handler: h.getDialogue, Timeout: service.DefaultTimeout},
+	}
+}
+
+// askReporter handles POST /reports/{id}/questions.
+func (h questionHandlers) askReporter(w http.ResponseWriter, r *http.Request) error {
+	req, err := service.Decode[NewQuestion](r)
+	if err != nil {
+		return err
+	}
+	question, err := report.NewQuestion(req.Text, caller(r).AsOfficial(), time.Now())
+	if err != nil {
+		return err
+	}
+	if question, err = h.questions.Ask(r.Context(), pathID(r), question); err != nil {
+		return fmt.Errorf("ask: %w", err)
+	}
+	w.Header().Set("Location", pathOf(pathID(r))+"/dialogue")
+	return service.Encode(w, http.StatusCreated, Question{
+		ID: question.ID, Text: question.Text, AskedAt: question.At, AskedBy: personOf(&question.By),
+		EndsOn: question.EndsOn, State: QuestionState(question.State),
+	})
+}
+
+// withdrawQuestion handles DELETE /reports/{id}/questions/{question_id}.
+func (h questionHandlers) withdrawQuestion(w http.ResponseWriter, r *http.Request) error {
+	question := uuid.MustParse(r.PathValue("question_id"))
+	if err := h.questions.Withdraw(r.Context(), pathID(r), question, caller(r).AsOfficial()); err != nil {
+		return fmt.Errorf("withdraw question: %w", err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// answerQuestion handles POST /reports/{id}/answers.
+func (h questionHandlers) answerQuestion(w http.ResponseWriter, r *http.Request) error {
+	req, err := service.Decode[NewAnswer](r)
+	if err != nil {
+		return err
+	}
+	answer, err := report.NewAnswer(req.Text, time.Now())
+	if err != nil {
+		return err
+	}
+	// The response is stored with the answer. It has no words: they are kept in one
+	// place, from which an erasure removes them.
+	body, err := json.Marshal(Answered{ID: answer.ID, AnsweredAt: answer.At})
+	if err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
+	idempotent, err := idempotentOf(r, req)
+	if err != nil {
+		return err
+	}
+	if idempotent != nil {
+		// The key applies to this report alone: no client's key contains a
+		// space.
+		idempotent.Key = pathID(r).String() + " " + idempotent.Key
+		idempotent.Response = body
+	}
+	earlier, err := h.questions.Answer(r.Context(), pathID(r), caller(r).ID, answer, idempotent)
+	if err != nil {
+		return fmt.Errorf("answer: %w", err)
+	}
+	if earlier != nil {
+		body = earlier
+	}
+	w.Header().Set("Location", pathOf(pathID(r))+"/dialogue")
+	service.WriteJSON(w, http.StatusCreated, body)
+	return nil
+}
+
+// getDialogue handles GET /reports/{id}/dialogue.
+func (h questionHandlers) getDialogue(w http.ResponseWriter, r *http.Request) error {
+	reader := caller(r)
+	dialogue, err := h.questions.Dialogue(r.Context(), pathID(r), reader)
+	if err != nil {
+		return err
+	}
+	out := Dialogue{Items: []DialogueItem{}}
+	for _, e := range dialogue {
+		question := DialogueItem{
+			ID: e.ID, Kind: DialogueItemKindQuestion, Text: e.Text, CreatedAt: e.At, EndsOn: e.EndsOn, State: QuestionState(e.State),
+		}
+		if reader.Official {
+			question.By = personOf(&e.By)
+		}
+		out.Items = append(out.Items, question)
+		if e.Answer != nil {
+			out.Items = append(out.Items, DialogueItem{ID: e.Answer.ID, Kind: DialogueItemKindAnswer, Text: e.Answer.Text, CreatedAt: e.Answer.At})
+		}
+	}
+	return service.Encode(w, http.StatusOK, out)
+}
+
+// openQuestionOf returns nil for none.
+func openQuestionOf(q *report.OpenQuestion) *OpenQuestion {
+	if q == nil {
+		return nil
+	}
+	return &OpenQuestion{ID: q.ID, AskedAt: q.At.UTC(), EndsOn: q.EndsOn}
+}

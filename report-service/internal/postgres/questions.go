@@ -1,0 +1,300 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/schedule"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// Questions are what officials ask the reporters of reports, with their answers.
+type Questions struct {
+	db   *DB
+	days int // on which the city works, for an answer
+}
+
+// NewQuestions returns the questions in db. A reporter has so many working days to
+// answer one.
+func NewQuestions(db *DB, days int) *Questions { return &Questions{db, days} }
+
+// questionSQL ends the open question of a report $1, if there is one, in the state $2.
+// The caller starts the clock again.
+const questionSQL = `update questions set state = $2, ended_at = clock_timestamp() where report_id = $1 and state = 'open'`
+
+// openQuestionSQL is the open question about a report r as JSON, or null. r.waiting
+// spares the others the search for one.
+const openQuestionSQL = `(select json_build_object('id', q.id, 'asked_at', q.asked_at, 'ends_on', q.ends_on)
+	from questions q where q.report_id = r.id and q.state = 'open')`
+
+// Ask adds a question to a report and stops its clock, together with the event that
+// announces it to the reporter. It returns the question with its last day.
+func (s *Questions) Ask(ctx context.Context, id uuid.UUID, q report.Question) (report.Question, error) {
+	err := s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+		if err := l.check(true); err != nil {
+			return err
+		}
+		if l.Status.Closed() {
+			return fault.New(report.Closed, "the report is "+string(l.Status)+", and nothing about it is asked")
+		}
+		_, open, err := openQuestion(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if open {
+			return report.ErrAskedAlready
+		}
+		days, d, now, err := readDeadline(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		last := days.Workday(now, s.days)
+		q.EndsOn = last.String()
+		w.others.Queue(`
+			insert into questions (id, report_id, text, asked_by, asked_at, ends_on, remind_at, ends_at)
+			values ($1, $2, $3, $4, $5, $6::text::date, $7, $8)`,
+			q.ID, id, q.Text, q.By.ID, q.At, q.EndsOn, days.Opens(days.Workday(now, (s.days+1)/2)), days.Ends(last))
+		queueDeadline(&w.others, id, days.Wait(d, now))
+		w.record(actRow{reportID: id, by: q.By, kind: report.Asked})
+		return w.enqueue(questionAsked(&l.Filing, q.ID, q.EndsOn, q.At), l.Reporter.ID, service.TraceFrom(ctx))
+	})
+	return q, err
+}
+
+// Withdraw ends an open question without an answer, and lets the clock of its report go
+// on. One that is withdrawn already stays as it is.
+func (s *Questions) Withdraw(ctx context.Context, id, question uuid.UUID, by report.Official) error {
+	return s.db.change(ctx, id, func(tx pgx.Tx, _ *lockedReport, w *writeBatch) error {
+		var state report.QuestionState
+		err := tx.QueryRow(ctx, `select state from questions where id = $1 and report_id = $2`, question, id).Scan(&state)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return report.ErrUnknownQuestion
+		case err != nil:
+			return fmt.Errorf("select question: %w", err)
+		case state == report.QuestionWithdrawn:
+			w.doneBefore = true
+			return nil
+		case state != report.QuestionOpen:
+			return fault.New(report.NotAsked, "the question is "+string(state)+": only an open one can be withdrawn")
+		}
+		w.record(actRow{reportID: id, by: by, kind: report.WithdrewQuestion})
+		return endQuestion(ctx, tx, id, report.QuestionWithdrawn, w)
+	})
+}
+
+// Answer adds the reporter's answer to the open question about a report, and lets its
+// clock go on, together with the event that announces it to officials. For everybody
+// but the reporter there is no such report. With idempotent it does so at most once per
+// key, as Reports.Create does.
+func (s *Questions) Answer(ctx context.Context, id uuid.UUID, reporter string, a report.Answer, idempotent *report.Idempotent,
+) (earlier report.StoredResponse, err error) {
+	err = s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+		if reporter == "" || l.Reporter.ID != reporter {
+			return report.ErrNotFound
+		}
+		if idempotent != nil {
+			key := s.db.hashKey(idempotent)
+			if earlier, err = readStored(ctx, tx, key, idempotent); err != nil || earlier != nil {
+				w.doneBefore = true
+				return err
+			}
+			storeResponse(&w.others, key, idempotent)
+		}
+		if err := l.check(true); err != nil { // reporters know that theirs is hidden
+			return err
+		}
+		q, open, err := openQuestion(ctx, tx, id)
+		switch {
+		case err != nil:
+			return err
+		case !open:
+			return report.ErrNotAsked
+		}
+		w.others.Queue(`insert into answers (question_id, id, text, answered_at) values ($1, $2, $3, $4)`, q.ID, a.ID, a.Text, a.At)
+		if err := endQuestion(ctx, tx, id, report.QuestionAnswered, w); err != nil {
+			return err
+		}
+		return w.enqueue(reportAnswered(&l.Filing, q.ID, a.At), q.By.ID, service.TraceFrom(ctx))
+	})
+	return earlier, err
+}
+
+// Dialogue returns the questions about a report, and the answers. For everybody but
+// officials and the reporter there is no such report.
+func (s *Questions) Dialogue(ctx context.Context, id uuid.UUID, reader report.User) (report.Dialogue, error) {
+	var reads bool
+	err := s.db.pool.QueryRow(ctx, `
+		select exists (select from reports r left join reporters p on p.report_id = r.id where r.id = $1 and ($3 or p.reporter_id = $2))`,
+		id, reader.ID, reader.Official).Scan(&reads)
+	if err != nil {
+		return nil, fmt.Errorf("select report: %w", err)
+	}
+	if !reads {
+		return nil, report.ErrNotFound
+	}
+	return collect(ctx, s.db.pool, "select dialogue", func(row pgx.CollectableRow) (e report.Exchange, err error) {
+		var answer *uuid.UUID
+		var text *string
+		var at *time.Time
+		err = row.Scan(&e.ID, &e.Text, &e.By.ID, &e.By.Name, &e.At, &e.EndsOn, &e.State, &answer, &text, &at)
+		e.At = e.At.UTC()
+		if answer != nil {
+			e.Answer = &report.Answer{ID: *answer, Text: *text, At: at.UTC()}
+		}
+		return e, err
+	}, `
+		select q.id, q.text, q.asked_by, coalesce(o.name, q.asked_by), q.asked_at, q.ends_on::text, q.state, a.id, a.text, a.answered_at
+		from questions q left join officials o on o.id = q.asked_by left join answers a on a.question_id = q.id
+		where q.report_id = $1 order by q.asked_at, q.id`, id)
+}
+
+// openQuestion returns the open question about a locked report.
+func openQuestion(ctx context.Context, tx pgx.Tx, id uuid.UUID) (q report.Question, open bool, err error) {
+	err = tx.QueryRow(ctx, `select id, asked_by from questions where report_id = $1 and state = 'open'`, id).Scan(&q.ID, &q.By.ID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return q, false, nil
+	}
+	if err != nil {
+		return q, false, fmt.Errorf("select question: %w", err)
+	}
+	return q, true, nil
+}
+
+// endQuestion queues the end of the open question about a locked report, whose clock
+// goes on.
+func endQuestion(ctx context.Context, tx pgx.Tx, id uuid.UUID, state report.QuestionState, w *writeBatch) error {
+	days, d, now, err := readDeadline(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	w.others.Queue(questionSQL, id, string(state))
+	queueDeadline(&w.others, id, days.Resume(d, now))
+	return nil
+}
+
+// Job returns the job that reminds reporters of open questions, ends those whose time is
+// over, and lets the clocks of their reports go on. It needs no catching up: its next
+// run finds what missed ones left. A hidden report is left alone until it is shown
+// again, because nothing about it is announced.
+func (s *Questions) Job() schedule.Job {
+	return schedule.Job{Name: "questions", When: schedule.Every(time.Minute), Step: s.step}
+}
+
+// questionRows is how many questions are due in one transaction.
+const questionRows = 200
+
+// A dueQuestion is an open question with a reminder or its end due.
+type dueQuestion struct {
+	report.Filing
+	question uuid.UUID
+	by       string // who asked
+	endsOn   string
+	expired  bool
+	deadline calendar.Deadline
+	now      time.Time
+}
+
+// step announces some questions that are due. Reports and questions that another
+// transaction has locked are left to the next minute.
+func (s *Questions) step(ctx context.Context, tx pgx.Tx, _ schedule.Run) (schedule.Progress, error) {
+	days, err := readCalendar(ctx, tx)
+	if err != nil {
+		return schedule.Progress{}, err
+	}
+	// The question is locked, too: what is known of an answer must be as new as what is
+	// known of the report.
+	due, err := collect(ctx, tx, "find due questions", scanDueQuestion, `
+		select r.id, r.title, r.version, r.privacy_level, r.latitude, r.longitude, coalesce((select p.reporter_id from reporters p where p.report_id = r.id), ''),
+			r.clock_since, r.clock_used, r.target, r.overdue_level, r.due_at, r.overdue_next_at, r.waiting, clock_timestamp(),
+			q.id, q.asked_by, q.ends_on::text, q.ends_at <= now()
+		from questions q join reports r on r.id = q.report_id
+		where q.state = 'open' and coalesce(q.remind_at, q.ends_at) <= now() and r.waiting and r.hidden_reason is null
+		order by coalesce(q.remind_at, q.ends_at) limit $1 for no key update of r, q skip locked`, questionRows)
+	if err != nil {
+		return schedule.Progress{}, err
+	}
+	w := s.db.newWrites()
+	for _, q := range due {
+		if !q.expired {
+			w.others.Queue(`update questions set remind_at = null where id = $1`, q.question)
+			if err := w.enqueue(questionReminded(&q.Filing, q.question, q.endsOn, q.now), q.Reporter.ID, service.TraceFrom(ctx)); err != nil {
+				return schedule.Progress{}, err
+			}
+			continue
+		}
+		w.others.Queue(questionSQL, q.ID, string(report.QuestionExpired))
+		w.others.Queue(`update reports set not_answered = true where id = $1`, q.ID)
+		queueDeadline(&w.others, q.ID, days.Resume(q.deadline, q.now))
+		w.record(actRow{reportID: q.ID, by: system, kind: report.GotNoAnswer})
+		if err := w.enqueue(questionExpired(&q.Filing, q.question, q.now), q.by, service.TraceFrom(ctx)); err != nil {
+			return schedule.Progress{}, err
+		}
+	}
+	repaired, err := s.repair(ctx, tx, days, w)
+	if err != nil {
+		return schedule.Progress{}, err
+	}
+	if err := w.send(ctx, tx); err != nil {
+		return schedule.Progress{}, fmt.Errorf("announce questions: %w", err)
+	}
+	return schedule.Progress{
+		Done: int64(len(due)), Last: len(due) < questionRows && repaired < questionRows,
+		AfterCommit: func() { w.wake(s.db.committer.committed) },
+	}, nil
+}
+
+func scanDueQuestion(row pgx.CollectableRow) (q dueQuestion, err error) {
+	var latitude, longitude *float64
+	d := &q.deadline
+	err = row.Scan(&q.ID, &q.Title, &q.Version, &q.Privacy, &latitude, &longitude, &q.Reporter.ID,
+		&d.Since, &d.Used, &d.Target, &d.Level, &d.DueAt, &d.NextAt, &d.Waiting, &q.now,
+		&q.question, &q.by, &q.endsOn, &q.expired)
+	if latitude != nil && longitude != nil {
+		q.Position = &report.Position{Latitude: *latitude, Longitude: *longitude}
+	}
+	return q, err
+}
+
+// repair makes reports wait exactly while a question is open: clocks go on of reports
+// whose question was erased with its reporter, or that a replica of an earlier version
+// let wait without one; and questions end whose report such a replica has let go on.
+func (s *Questions) repair(ctx context.Context, tx pgx.Tx, days calendar.Calendar, w *writeBatch) (found int, err error) {
+	w.others.Queue(`
+		update questions q set state = 'withdrawn', ended_at = clock_timestamp() from reports r
+		where q.state = 'open' and r.id = q.report_id and not r.waiting`)
+	ids, err := collect(ctx, tx, "lock reports that wait", pgx.RowTo[uuid.UUID], `
+		select r.id from reports r
+		where r.waiting and not exists (select from questions q where q.report_id = r.id and q.state = 'open')
+		order by r.id limit $1 for no key update of r skip locked`, questionRows)
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	// Only a statement that begins after the locks sees all questions.
+	rows, err := tx.Query(ctx, `
+		select id, clock_since, clock_used, target, overdue_level, due_at, overdue_next_at, waiting, clock_timestamp() from reports r
+		where id = any($1) and waiting and not exists (select from questions q where q.report_id = r.id and q.state = 'open')`, ids)
+	if err != nil {
+		return 0, fmt.Errorf("select deadlines: %w", err)
+	}
+	var id uuid.UUID
+	var d calendar.Deadline
+	var now time.Time
+	_, err = pgx.ForEachRow(rows, []any{&id, &d.Since, &d.Used, &d.Target, &d.Level, &d.DueAt, &d.NextAt, &d.Waiting, &now}, func() error {
+		queueDeadline(&w.others, id, days.Resume(d, now))
+		d = calendar.Deadline{}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("select deadlines: %w", err)
+	}
+	return len(ids), nil
+}

@@ -1,0 +1,312 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// verdictSQL selects the time for a verdict on the report r that is open, with what the
+// reporter has said.
+const verdictSQL = `
+	select jsonb_build_object('Until', v.until, 'Fixed', v.fixed, 'Text', v.text) from verdicts v
+	where v.report_id = r.id and v.ended_at is null and v.until > now() order by v.version desc limit 1`
+
+// undispute queues what ends the dispute of a report: its clock stops.
+func undispute(b *pgx.Batch, id uuid.UUID) {
+	b.Queue(`update reports set disputed_at = null, clock_since = null, overdue_next_at = null where id = $1`, id)
+}
+
+// endVerdicts queues the end of the time for verdicts on the last resolution of a report and
+// of its duplicates. Where a reporter was still asked, nothing is left of it.
+func endVerdicts(b *pgx.Batch, id uuid.UUID) {
+	const same = `ended_at is null and (report_id = $1 or report_id in (select id from reports where duplicate_of = $1))`
+	b.Queue(`delete from verdicts where given_at is null and until > now() and `+same, id)
+	b.Queue(`update verdicts set ended_at = now() where given_at is not null and `+same, id)
+}
+
+// GiveVerdict keeps what the reporter of a resolved report says about it, and returns it as
+// it is kept. Everybody else gets ErrNotFound. A dispute of a duplicate is one of its
+// original, and a dispute is one of an open report's only in the records.
+func (s *Reports) GiveVerdict(ctx context.Context, id uuid.UUID, reporter string, v report.FixVerdict) (report.FixVerdict, error) {
+	categories, err := s.db.readCategories(ctx, categoryLife)
+	if err != nil {
+		return v, err
+	}
+	err = s.db.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
+		l, original, err := lockWithOriginal(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if reporter == "" || l.Reporter.ID != reporter {
+			return report.ErrNotFound
+		}
+		if err := l.check(true); err != nil {
+			return err
+		}
+		for _, locked := range []*lockedReport{l, original} { // the name in messages
+			locked.Category = categories.byID[locked.Category.ID]
+		}
+		d := dispute{s, tx, w, l, original}
+		v, err = d.give(ctx, v)
+		return err
+	})
+	return v, err
+}
+
+// lockWithOriginal locks a report and its original, in the order in which Duplicates.Set
+// does. A report that duplicates none is its own original.
+func lockWithOriginal(ctx context.Context, tx pgx.Tx, id uuid.UUID) (l, original *lockedReport, err error) {
+	locked, err := collect(ctx, tx, "lock reports", pgx.RowTo[uuid.UUID], `
+		select id from reports where id = $1 or id = (select duplicate_of from reports where id = $1) order by id for no key update`, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if l, err = lockReport(ctx, tx, id); err != nil {
+		return nil, nil, err
+	}
+	var originalID uuid.UUID
+	if err := tx.QueryRow(ctx, `select coalesce(duplicate_of, id) from reports where id = $1`, id).Scan(&originalID); err != nil {
+		return nil, nil, fmt.Errorf("select original: %w", err)
+	}
+	switch {
+	case originalID == id:
+		return l, l, nil
+	case !slices.Contains(locked, originalID): // it became a duplicate in this moment
+		return nil, nil, fault.New(fault.Unavailable, "the report is being changed")
+	}
+	original, err = lockReport(ctx, tx, originalID)
+	return l, original, err
+}
+
+// A dispute is a verdict on its way into the database, in a transaction that has locked the
+// report and its original.
+type dispute struct {
+	s           *Reports
+	tx          pgx.Tx
+	w           *writeBatch
+	l, original *lockedReport
+}
+
+// give keeps v if the reporter is asked for it, and queues what follows from it.
+func (d dispute) give(ctx context.Context, v report.FixVerdict) (report.FixVerdict, error) {
+	var version int64
+	var fixed *bool
+	var text string
+	var given *time.Time
+	err := d.tx.QueryRow(ctx, `
+		select version, until, fixed, text, given_at from verdicts
+		where report_id = $1 and ended_at is null and until > $2 order by version desc limit 1`, d.l.ID, v.GivenAt).
+		Scan(&version, &v.Until, &fixed, &text, &given)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && d.l.Status != report.Resolved {
+		return v, report.ErrNoVerdict
+	}
+	if err != nil {
+		return v, fmt.Errorf("select verdict: %w", err)
+	}
+	v.Until = v.Until.UTC()
+	if fixed != nil && *fixed == v.Fixed && text == v.Text {
+		v.GivenAt, d.w.doneBefore = given.UTC(), true
+		return v, nil
+	}
+	d.w.others.Queue(`update verdicts set fixed = $3, text = $4, given_at = $5 where report_id = $1 and version = $2`,
+		d.l.ID, version, v.Fixed, v.Text, v.GivenAt)
+	switch {
+	case fixed != nil && *fixed == v.Fixed:
+		return v, nil // with another text, which is announced to nobody
+	case v.Fixed:
+		return v, d.confirm(ctx, v.GivenAt)
+	default:
+		return v, d.open(ctx, v.GivenAt)
+	}
+}
+
+// maxConfirmed is how often a history says of a resolution that it is confirmed: a reporter may
+// change their mind, and not fill the history.
+const maxConfirmed = 2
+
+// since counts the entries of a kind in a report's history since its last status.
+func (d dispute) since(ctx context.Context, id uuid.UUID, kind report.ChangeKind) (n int, err error) {
+	err = d.tx.QueryRow(ctx, `
+		select count(*) from status_history where report_id = $1 and kind = $2 and id > (
+			select max(id) from status_history where report_id = $1 and from_status is distinct from to_status)`, id, string(kind)).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("look into the history: %w", err)
+	}
+	return n, nil
+}
+
+// open makes the original disputed, if it is resolved and not disputed already.
+func (d dispute) open(ctx context.Context, now time.Time) error {
+	if n, err := d.since(ctx, d.l.ID, report.Confirmed); err != nil || n >= maxConfirmed {
+		return cmp.Or[error](err, report.ErrDisputedBefore)
+	}
+	if d.original.Status == report.Resolved && !d.original.disputed {
+		if n, err := d.since(ctx, d.original.ID, report.Disputed); err != nil || n > 0 {
+			return cmp.Or[error](err, report.ErrDisputedBefore)
+		}
+		if err := d.announce(ctx, d.original.Dispute(now), false); err != nil {
+			return err
+		}
+		if err := d.assign(ctx); err != nil {
+			return err
+		}
+		days, err := readCalendar(ctx, d.tx)
+		if err != nil {
+			return err
+		}
+		queueDeadline(&d.w.others, d.original.ID, days.Begin(d.original.Category.Target, now))
+		d.w.others.Queue(`update reports set disputed_at = $2 where id = $1`, d.original.ID, now)
+	}
+	if d.l != d.original {
+		d.w.history = append(d.w.history, historyRow{d.l.ID, d.l.Note(report.Disputed, now)})
+	}
+	return nil
+}
+
+// confirm ends the dispute of the original, unless another reporter's is left.
+func (d dispute) confirm(ctx context.Context, now time.Time) error {
+	var others bool
+	err := d.tx.QueryRow(ctx, `
+		select exists (select from verdicts v join reports r on r.id = v.report_id
+			where (r.id = $1 or r.duplicate_of = $1) and r.id <> $2 and not v.fixed and v.ended_at is null)`, d.original.ID, d.l.ID).Scan(&others)
+	if err != nil {
+		return fmt.Errorf("look for other disputes: %w", err)
+	}
+	retracted := d.original.disputed && !others
+	if retracted {
+		if err := d.announce(ctx, d.original.Retract(now), true); err != nil {
+			return err
+		}
+		undispute(&d.w.others, d.original.ID)
+	}
+	if d.l != d.original || !retracted {
+		d.w.history = append(d.w.history, historyRow{d.l.ID, d.l.Note(report.Confirmed, now)})
+	}
+	return nil
+}
+
+// announce adds the entry to the history of the original, and its event, which has no
+// recipient: all officials get it.
+func (d dispute) announce(ctx context.Context, entry report.Change, retracted bool) error {
+	if err := d.w.enqueue(reportDisputed(&d.original.Filing, entry, retracted), "", service.TraceFrom(ctx)); err != nil {
+		return err
+	}
+	d.w.history = append(d.w.history, historyRow{d.original.ID, entry})
+	d.w.update(d.original)
+	return nil
+}
+
+// assign gives an original that nobody has to the official who resolved it.
+func (d dispute) assign(ctx context.Context) error {
+	var by report.Official
+	err := d.tx.QueryRow(ctx, `
+		select o.id, o.name from reports r
+		join lateral (
+			select changed_by from status_history where report_id = r.id and from_status <> to_status order by id desc limit 1
+		) h on true
+		join officials o on o.id = h.changed_by
+		where r.id = $1 and r.assignee_id is null`, d.original.ID).Scan(&by.ID, &by.Name)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("select who resolved it: %w", err)
+	}
+	d.w.others.Queue(`update reports set assignee_id = $2 where id = $1`, d.original.ID, by.ID)
+	var department int32
+	if err := d.tx.QueryRow(ctx, `select coalesce(department_id, 0) from reports where id = $1`, d.original.ID).Scan(&department); err != nil {
+		return fmt.Errorf("select department: %w", err)
+	}
+	d.w.record(actRow{reportID: d.original.ID, by: system, kind: report.Assigned, assignee: by.ID, department: department})
+	return nil
+}
+
+// Keep keeps a disputed report resolved, with a note for everybody, which is announced as a
+// reply.
+func (s *Reports) Keep(ctx context.Context, id uuid.UUID, k report.Keep) error {
+	return s.db.change(ctx, id, func(_ pgx.Tx, l *lockedReport, w *writeBatch) error {
+		if err := l.check(true); err != nil {
+			return err
+		}
+		entry, err := l.Filing.Keep(k, l.disputed, time.Now())
+		if err != nil {
+			return err
+		}
+		if err := w.enqueue(statusUpdate(&l.Filing, entry, l.status), l.Reporter.ID, service.TraceFrom(ctx)); err != nil {
+			return err
+		}
+		l.status = w.announced()
+		w.history = append(w.history, historyRow{id, entry})
+		w.update(l)
+		undispute(&w.others, id)
+		endVerdicts(&w.others, id)
+		queueOfficials(&w.others, k.By)
+		return nil
+	})
+}
+
+// verdicts adds to work what the reporter of its report, and those of its duplicates, have
+// said about the last resolution.
+func (s *Workbench) verdicts(ctx context.Context, work *report.TaskDetails) error {
+	given, err := collect(ctx, s.db.pool, "select verdicts", func(row pgx.CollectableRow) (v report.DuplicateVerdict, err error) {
+		err = row.Scan(&v.ReportID, &v.Fixed, &v.Text, &v.GivenAt, &v.Until)
+		v.GivenAt, v.Until = v.GivenAt.UTC(), v.Until.UTC()
+		return v, err
+	}, `
+		(select report_id, fixed, text, given_at, until from verdicts where report_id = $1 and given_at is not null order by version desc limit 1)
+		union all
+		(select v.report_id, v.fixed, v.text, v.given_at, v.until from verdicts v join reports r on r.id = v.report_id
+			where r.duplicate_of = $1 and not v.fixed and v.ended_at is null order by v.given_at)`, work.ID)
+	for _, v := range given {
+		if v.ReportID == work.ID {
+			work.Verdict = &v.FixVerdict
+		} else {
+			work.Disputes = append(work.Disputes, v)
+		}
+	}
+	return err
+}
+
+// countedVerdicts selects reports with their verdicts as 1 in one of three columns, between
+// $1 and $2: what was never said counts when the time for it ended.
+const countedVerdicts = `
+	from (
+		select report_id, given_at as at, fixed from verdicts where given_at >= $1 and given_at < $2
+		union all
+		select report_id, until, null from verdicts where given_at is null and until >= $1 and until < least($2, now())
+	) v join reports r on r.id = v.report_id join categories c on c.id = r.category_id`
+
+// verdictSums are the figures of countedVerdicts.
+const verdictSums = `count(*) filter (where v.fixed), count(*) filter (where not v.fixed), count(*) filter (where v.fixed is null)`
+
+// addVerdicts adds the verdicts between two times on the reports that match filter to the
+// counts of departments, which are in the order of their ids.
+func (s *Workbench) addVerdicts(ctx context.Context, counts []report.DepartmentCounts, between []any, filter report.Filter) ([]report.DepartmentCounts, error) {
+	q := query{args: between}
+	q.filter(filter)
+	said, err := collect(ctx, s.db.pool, "count verdicts by department", func(row pgx.CollectableRow) (n report.DepartmentCounts, err error) {
+		return n, row.Scan(&n.Department, &n.Confirmed, &n.VerdictCounts.Disputed, &n.Silent)
+	}, `
+		select coalesce(r.department_id, c.department_id, 0) as department, `+verdictSums+countedVerdicts+q.where()+`
+		group by department`, q.args...)
+	for _, n := range said {
+		i, found := slices.BinarySearchFunc(counts, n, func(a, b report.DepartmentCounts) int { return cmp.Compare(a.Department, b.Department) })
+		if found {
+			counts[i].VerdictCounts = n.VerdictCounts
+		} else {
+			counts = slices.Insert(counts, i, n)
+		}
+	}
+	return counts, err
+}

@@ -8,6 +8,7 @@ require (
 	github.com/chromedp/chromedp v0.22.1
 	github.com/cityconnect/cityconnect/migrations v0.0.0
 	github.com/cityconnect/cityconnect/platform v0.0.0
+	github.com/coder/websocket v1.8.15
 	github.com/emersion/go-message v0.18.2
 	github.com/emersion/go-smtp v0.25.1
 	github.com/golang-jwt/jwt/v5 v5.3.1

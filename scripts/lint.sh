@@ -8,8 +8,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mapfile -t modules < <(go work edit -json | sed -n 's/.*"DiskPath": "\(.*\)".*/\1/p')
 # Those that are not in the workspace. scripts/tools has no code.
-mapfile -t apart < <(git ls-files '*/go.mod' | sed 's|^|./|; s|/go.mod$||' |
-  grep -vxFf <(printf '%s\n' "${modules[@]}" ./scripts/tools))
+mapfile -t apart < <(git ls-files '*/go.mod' ':!scripts/tools' | sed 's|^|./|; s|/go.mod$||' |
+  grep -vxFf <(printf '%s\n' "${modules[@]}"))
 shipped=(migrations report-service notification-service)
 
 formatting() {
@@ -83,6 +83,9 @@ notices() {
   }
 }
 
+# workflows checks what GitHub runs, with the shell in it where shellcheck is there.
+workflows() { scripts/tool.sh actionlint .github/workflows/*.yml; }
+
 # alerts has Prometheus' own program read the rules and try them.
 alerts() {
   if ! command -v promtool >/dev/null; then
@@ -90,7 +93,7 @@ alerts() {
     return
   fi
   promtool check rules deploy/prometheus/alerts.yml &&
-    promtool test rules deploy/prometheus/alerts_test.yml
+    promtool test rules deploy/prometheus/*_test.yml
 }
 
 # vulnerabilities asks the Go vulnerability database, where it can be reached.
@@ -233,7 +236,7 @@ prose() {
 page() { scripts/page.sh lint; }
 
 if (($# == 0)); then
-  set -- formatting generated versions notices linters shell alerts variables documents diagrams prose promises vulnerabilities page
+  set -- formatting generated versions notices linters shell workflows alerts variables documents diagrams prose promises vulnerabilities page
 fi
 failed=0 skipped=()
 for check in "$@"; do

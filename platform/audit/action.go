@@ -8,6 +8,7 @@ type Action string
 // The actions. Actions has them all.
 const (
 	Discard         Action = "discard" // of dead letters
+	Restore         Action = "restore"
 	Edit            Action = "edit"
 	Replay          Action = "replay"
 	ReplayPaused    Action = "replay_paused"
@@ -37,7 +38,7 @@ const (
 )
 
 var actions = []Action{
-	Discard, Edit, Replay, ReplayPaused, ReplayRunning, ReplayCancelled,
+	Discard, Restore, Edit, Replay, ReplayPaused, ReplayRunning, ReplayCancelled,
 	ReleaseDelayed, CancelDelayed,
 	ChangePool, QueueLost, QueueRepublished,
 	WebhookCreate, WebhookChange, WebhookDelete, WebhookRotate, WebhookEnable, WebhookDisable, WebhookTest, WebhookResend, WebhookRecover,

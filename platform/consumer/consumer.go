@@ -105,6 +105,9 @@ func New(cfg Config, d Dependencies, groups ...Group) (*Consumer, error) {
 		priority := newPriority(len(g.Queues)) // groups do not wait for one another
 		for rank, queue := range g.Queues {
 			c.queues = append(c.queues, c.newQueueWorkers(d, g, queue, rank, priority))
+			if g.Effect != nil {
+				m.started(d.Topology.Names.Named(queue.Name))
+			}
 		}
 	}
 	c.waiting = waitingQueues(d.Topology)

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/cityconnect/cityconnect/platform/failure"
 	"github.com/cityconnect/cityconnect/platform/stats"
 )
 
@@ -85,6 +86,18 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		channelsOpened: f.NewCounter(prometheus.CounterOpts{Name: "consumer_channels_opened_total", Help: "Consumer channels opened."}),
 		channelsClosed: f.NewCounter(prometheus.CounterOpts{Name: "consumer_channels_closed_total", Help: "Consumer channels closed."}),
 	}
+}
+
+// started makes the series of a queue that is consumed. Prometheus sees an increase
+// only where it has seen 0 before: an alert would miss the first dead letter.
+func (m *metrics) started(queue string) {
+	for _, class := range []failure.Class{failure.Transient, failure.Panicked, failure.Permanent, failure.Poison} {
+		m.deadLettered.WithLabelValues(queue, string(class))
+		if class.Retryable() {
+			m.retried.WithLabelValues(queue, string(class))
+		}
+	}
+	m.acked.WithLabelValues(queue)
 }
 
 // received counts a delivery.

@@ -29,6 +29,7 @@ type State string
 //	archived ──► Open ──(taken by a replay)──► Replaying ──(its message has its effect)──► Resolved
 //	              │ ▲                              │
 //	              │ └──────(it fails again)────────┘
+//	              │ └──(an operator restores it)──┐
 //	              └──(an operator gives it up, or edits it: the edited one is new)──► Discarded
 const (
 	Open      State = "open"
@@ -43,7 +44,11 @@ var (
 	ErrNoReplay error = fault.New(fault.NotFound, "no such replay")
 	ErrNotOpen  error = fault.New(fault.Conflict, "the dead letter is not open")
 	ErrNothing  error = fault.New(fault.Conflict, "no open dead letter matches")
-	ErrEnded    error = fault.New(fault.Conflict, "the replay has ended")
+	// ErrNotDiscarded is the refusal to restore anything but what can be replayed safely.
+	ErrNotDiscarded error = fault.New(fault.Conflict, "only a dead letter that was discarded in the last 29 days, and not by an edit, can be restored")
+	ErrOpenAgain    error = fault.New(fault.Conflict, "the message has failed again; its newer dead letter is open")
+
+	ErrEnded error = fault.New(fault.Conflict, "the replay has ended")
 	// ErrTaking is the refusal of a replay while another has not taken all of its dead
 	// letters: which are left for this one is not known yet.
 	ErrTaking error = fault.New(fault.Conflict, "another replay is still taking its dead letters; try again once it has, or cancel it")

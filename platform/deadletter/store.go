@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/platform/audit"
@@ -216,20 +217,52 @@ func (s *Store) Count(ctx context.Context, selection Selection) (int, error) {
 	return n, nil
 }
 
-// Discard closes the selected open dead letters permanently, and returns how many.
+// discardPortion is how many dead letters one transaction discards.
+const discardPortion = 2000
+
+// Discard closes the selected open dead letters, and returns how many. It does so in
+// portions, each with an entry in the audit: what was discarded before an error stays so,
+// and the same call discards the rest. Those that come after its beginning stay open.
 func (s *Store) Discard(ctx context.Context, actor string, selection Selection, reason string) (int, error) {
 	selection.State = Open
-	var n int
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		where, args := selectionSQL(selection, 1)
-		tag, err := tx.Exec(ctx, `
-			update dead_letters set state = 'discarded', closed_at = now(), close_reason = $1
-			where `+where, append([]any{reason}, args...)...)
+	where, args := selectionSQL(selection, 0)
+	var last *int64
+	if err := s.pool.QueryRow(ctx, `select max(id) from dead_letters where `+where, args...).Scan(&last); err != nil {
+		return 0, fmt.Errorf("find dead letters: %w", err)
+	}
+	if last == nil {
+		return 0, ErrNothing
+	}
+	for total, after := 0, int64(0); ; {
+		n, reached, err := s.discardPortion(ctx, actor, selection, reason, after, *last)
+		total += n
+		if err == nil && total == 0 { // others were faster
+			err = ErrNothing
+		}
+		if err != nil || n < discardPortion {
+			return total, err
+		}
+		after = reached
+	}
+}
+
+// discardPortion discards the first of those between two ids, and returns how many and
+// the last one's id.
+func (s *Store) discardPortion(ctx context.Context, actor string, selection Selection, reason string, after, last int64) (n int, reached int64, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		where, args := selectionSQL(selection, 4)
+		err := tx.QueryRow(ctx, `
+			with discarded as (
+			  update dead_letters set state = 'discarded', closed_at = now(), close_reason = $1
+			  where id in (select id from dead_letters where `+where+` and id > $2 and id <= $3 order by id limit $4 for update)
+			  returning id)
+			select count(*), coalesce(max(id), 0) from discarded`,
+			append([]any{reason, after, last, discardPortion}, args...)...).Scan(&n, &reached)
 		if err != nil {
 			return fmt.Errorf("discard dead letters: %w", err)
 		}
-		if n = int(tag.RowsAffected()); n == 0 {
-			return ErrNothing
+		if n == 0 {
+			return nil
 		}
 		detail, err := json.Marshal(map[string]any{"selection": selection, "reason": reason, "discarded": n})
 		if err != nil {
@@ -241,7 +274,43 @@ func (s *Store) Discard(ctx context.Context, actor string, selection Selection, 
 		}
 		return audit.Write(ctx, tx, entry)
 	})
-	return n, err
+	if err != nil {
+		return 0, 0, err
+	}
+	return n, reached, nil
+}
+
+// Restore opens a dead letter again that was discarded, so that it can be replayed. It is
+// resolved instead if its message has had its effect since: its event may have been
+// replayed by the outbox. That is known for thirty days, as long as ids of handled
+// messages are kept, so that older ones are refused, as is a dead letter that was replaced
+// by an edited one, and one whose message has failed again and is open.
+func (s *Store) Restore(ctx context.Context, actor string, id int64, reason string) error {
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `
+			update dead_letters l set state = case when done then 'resolved' else 'open' end,
+			  closed_at = case when done then now() end, close_reason = ''
+			from (select exists (
+			  select from processed_messages m join dead_letters d on m.consumer = d.queue and m.message_id = d.message_id
+			  where d.id = $1) as done) p
+			where l.id = $1 and l.state = 'discarded' and l.closed_at > now() - interval '29 days'
+			  and not exists (select from dead_letters where parent_id = $1)`, id)
+		if err != nil {
+			return fmt.Errorf("restore dead letter: %w", err)
+		}
+		if tag.RowsAffected() == 0 {
+			return ErrNotDiscarded
+		}
+		detail, err := json.Marshal(map[string]string{"reason": reason})
+		if err != nil {
+			return fmt.Errorf("encode audit: %w", err)
+		}
+		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.Restore, DeadLetter: &id, Detail: detail})
+	})
+	if failed, ok := errors.AsType[*pgconn.PgError](err); ok && failed.ConstraintName == "dead_letters_live" {
+		return ErrOpenAgain
+	}
+	return err
 }
 
 // Edit replaces an open dead letter by one with another body and another

@@ -244,6 +244,74 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
+// Many are discarded in portions, each with an entry in the audit, and none that came after
+// the beginning.
+func TestManyAreDiscardedInPortions(t *testing.T) {
+	t.Parallel()
+	store, pool := newStore(t)
+	mustArchive(t, store, letter(votes, "a", "timeout", 1), letter("queue.other", "b", "timeout", 2))
+	mustExec(t, pool, `
+		insert into dead_letters (queue, message_id, type, body, properties, headers, error_class, error, error_group, first_failed_at, failed_at)
+		select queue, 'a' || i, type, body, properties, headers, error_class, error, error_group, first_failed_at, failed_at
+		from dead_letters, generate_series(1, 4100) i where message_id = 'a'`)
+	if n, err := store.Discard(t.Context(), "pavel", deadletter.Selection{Queue: votes}, "obsolete"); err != nil || n != 4101 {
+		t.Errorf("discarded %d (error %v), want all 4101 of the queue", n, err)
+	}
+	if got := actions(t, store); !slices.Equal(got, []string{"pavel discard", "pavel discard", "pavel discard"}) {
+		t.Errorf("audit %v, want one of each portion", got)
+	}
+	if left := entries(t, store, deadletter.Selection{State: deadletter.Open}); len(left) != 1 || left[0].MessageID != "b" {
+		t.Errorf("open are %+v, want the one of the other queue", left)
+	}
+}
+
+// Only a dead letter that cannot have its effect twice is open again.
+func TestRestore(t *testing.T) {
+	t.Parallel()
+	store, pool := newStore(t)
+	for i, id := range []string{"a", "done", "edited", "old", "again"} {
+		mustArchive(t, store, letter(votes, id, "timeout", i+1))
+	}
+	ids := map[string]int64{}
+	for _, e := range entries(t, store, deadletter.Selection{}) {
+		ids[e.MessageID] = e.ID
+	}
+	if _, err := store.Edit(t.Context(), "pavel", ids["edited"], deadletter.Edit{ID: "new", Body: []byte(`{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Restore(t.Context(), "pavel", ids["a"], "open"); !errors.Is(err, deadletter.ErrNotDiscarded) {
+		t.Errorf("restoring an open one: error %v, want ErrNotDiscarded", err)
+	}
+	if _, err := store.Discard(t.Context(), "pavel", deadletter.Selection{Queue: votes}, "obsolete"); err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, pool, `update dead_letters set closed_at = now() - interval '29 days' where message_id = 'old'`)
+	mustExec(t, pool, `insert into processed_messages (consumer, message_id) values ('`+votes+`', 'done')`)
+	mustArchive(t, store, letter(votes, "again", "timeout", 9))
+	for _, tt := range []struct {
+		id    string
+		want  error
+		state deadletter.State
+	}{
+		{"a", nil, deadletter.Open},
+		{"done", nil, deadletter.Resolved},
+		{"edited", deadletter.ErrNotDiscarded, deadletter.Discarded},
+		{"old", deadletter.ErrNotDiscarded, deadletter.Discarded},
+		{"again", deadletter.ErrOpenAgain, deadletter.Discarded},
+	} {
+		if err := store.Restore(t.Context(), "pavel", ids[tt.id], "a mistake"); !errors.Is(err, tt.want) {
+			t.Errorf("restoring %q: error %v, want %v", tt.id, err, tt.want)
+		}
+		now, _, err := store.Entry(t.Context(), ids[tt.id])
+		if err != nil || now.State != tt.state || (now.ClosedAt == nil) != (tt.state == deadletter.Open) {
+			t.Errorf("%q is %s, closed at %v (error %v); want %s", tt.id, now.State, now.ClosedAt, err, tt.state)
+		}
+	}
+	if got := actions(t, store); !slices.Equal(got[:2], []string{"pavel restore", "pavel restore"}) {
+		t.Errorf("audit %v, want both that were restored first", got)
+	}
+}
+
 // An edit replaces an open dead letter by one that a replay can send.
 func TestEdit(t *testing.T) {
 	t.Parallel()

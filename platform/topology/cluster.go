@@ -46,8 +46,8 @@ func (c *Checker) Nodes() []Node {
 	return slices.Clone(c.nodes)
 }
 
-// readNodes asks for the nodes. It takes the tag "monitoring": that they are not seen
-// is no fault.
+// readNodes asks for the nodes. It takes the tag "monitoring": an account without
+// it sees none, and that counts as healthy.
 func (c *Checker) readNodes(ctx context.Context) {
 	if c.management == nil {
 		return

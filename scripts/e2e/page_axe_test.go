@@ -179,19 +179,23 @@ func (p tab) checkAccessible(name string) {
 	}
 }
 
-// checkLargeText fails the test if text of twice the size, as WCAG 1.4.4 asks for,
-// makes the page wider than a phone.
+// wideText is JavaScript for what text of twice the size, as WCAG 1.4.4 asks for, makes
+// wider than the window.
+const wideText = `(() => {
+	document.documentElement.style.fontSize = '200%'
+	const beyond = (e) => e.getBoundingClientRect().right > innerWidth + 1 && getComputedStyle(e).position !== 'fixed'
+	const wide = document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll('body *')]
+		.filter((e) => beyond(e) && !beyond(e.parentElement)).slice(0, 5).map((e) => e.outerHTML.slice(0, 200))
+	document.documentElement.style.fontSize = ''
+	return wide
+})()`
+
+// checkLargeText fails the test if text of twice the size makes the page wider than a
+// phone.
 func (p tab) checkLargeText(name string) {
 	p.t.Helper()
 	p.do(browser.Width(390, 844))
-	wide, err := browser.Ask[[]string](p.Tab, `(() => {
-		document.documentElement.style.fontSize = '200%'
-		const beyond = (e) => e.getBoundingClientRect().right > innerWidth + 1 && getComputedStyle(e).position !== 'fixed'
-		const wide = document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll('body *')]
-			.filter((e) => beyond(e) && !beyond(e.parentElement)).slice(0, 5).map((e) => e.outerHTML.slice(0, 200))
-		document.documentElement.style.fontSize = ''
-		return wide
-	})()`)
+	wide, err := browser.Ask[[]string](p.Tab, wideText)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -200,16 +204,19 @@ func (p tab) checkLargeText(name string) {
 	}
 }
 
+// wide is JavaScript for what scrolls sideways.
+const wide = `[...document.querySelectorAll('*')].filter((e) =>
+	e === document.documentElement ? e.scrollWidth > innerWidth
+		: e.scrollWidth > e.clientWidth && ['auto', 'scroll'].includes(getComputedStyle(e).overflowX)).map((e) => e.outerHTML.slice(0, 200))`
+
 // checkNarrow fails the test if anything is wider than the window.
 func (p tab) checkNarrow(name string) {
 	p.t.Helper()
-	wide, err := browser.Ask[[]string](p.Tab, `[...document.querySelectorAll('*')].filter((e) =>
-		e === document.documentElement ? e.scrollWidth > innerWidth
-			: e.scrollWidth > e.clientWidth && ['auto', 'scroll'].includes(getComputedStyle(e).overflowX)).map((e) => e.outerHTML.slice(0, 200))`)
+	found, err := browser.Ask[[]string](p.Tab, wide)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	if len(wide) > 0 {
-		p.t.Errorf("%s scrolls sideways at 360 px:\n%s", name, strings.Join(wide, "\n"))
+	if len(found) > 0 {
+		p.t.Errorf("%s scrolls sideways at 360 px:\n%s", name, strings.Join(found, "\n"))
 	}
 }

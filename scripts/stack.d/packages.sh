@@ -13,14 +13,16 @@ missing_packages() {
 }
 
 # missing_for_tests prints the packages that only tests need: for `make test` the
-# browser that they drive; for `make check` also Node.js for the page's own tests,
-# what cameras, virus scanners and mail servers of others do, curl and jq.
+# browser that they drive; for `make check` also a whole Chromium and Firefox, Node.js
+# for the page's own tests, what cameras, virus scanners and mail servers of others do,
+# curl and jq.
 # missing_for_tests test|check
 missing_for_tests() {
   grep -qs '^ID=debian' /etc/os-release || return 0 # elsewhere no Chromium runs in a container
   find_program chromium-headless-shell >/dev/null || echo chromium-headless-shell
   [[ $1 == check ]] || return 0
   find_program chromium >/dev/null || echo chromium
+  find_program firefox-esr >/dev/null || find_program firefox >/dev/null || echo firefox-esr
   find_program npm >/dev/null || printf '%s\n' nodejs npm
   # Photos as others make them, what others find in them, and a virus scanner.
   find_program identify >/dev/null || echo imagemagick # other packages have a program "convert", too

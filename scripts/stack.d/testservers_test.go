@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// What stands in for servers: a line in a file for each start and stop.
+// fakeServers stands in for servers: a line in a file for each start and stop.
 const fakeServers = `
 check_go() { :; }
 report_faults() { :; }

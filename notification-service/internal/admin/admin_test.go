@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -316,9 +317,22 @@ func TestReplays(t *testing.T) {
 	if gone.Discarded != 3 {
 		t.Errorf("%d discarded, want 3", gone.Discarded)
 	}
+	var discarded page[struct {
+		ID    int64
+		State string
+	}]
+	c.call(http.MethodGet, "/admin/dlq/messages?state=discarded&limit=1", "", http.StatusOK, &discarded)
+	restored := discarded.Items[0]
+	restore := "/admin/dlq/messages/" + strconv.FormatInt(restored.ID, 10) + "/restore"
+	c.call(http.MethodPost, restore, `{}`, http.StatusBadRequest, nil)
+	c.call(http.MethodPost, restore, `{"reason":"a mistake"}`, http.StatusOK, &restored)
+	if restored.State != "open" {
+		t.Errorf("the restored one is %s, want open", restored.State)
+	}
+	c.call(http.MethodPost, restore, `{"reason":"a mistake"}`, http.StatusConflict, nil)
 	var log page[struct{ Actor, Action string }]
 	c.call(http.MethodGet, "/admin/dlq/audit?limit=1", "", http.StatusOK, &log)
-	if len(log.Items) != 1 || log.Items[0].Action != "discard" || log.Items[0].Actor != "operator-1" || log.NextCursor == "" {
+	if len(log.Items) != 1 || log.Items[0].Action != "restore" || log.Items[0].Actor != "operator-1" || log.NextCursor == "" {
 		t.Errorf("audit %+v", log)
 	}
 }

@@ -29,6 +29,7 @@ type Store interface {
 	Replays(ctx context.Context, limit int) ([]deadletter.Replay, error)
 	SetReplayState(ctx context.Context, actor string, id uuid.UUID, state deadletter.ReplayState) (deadletter.Replay, error)
 	Discard(ctx context.Context, actor string, s deadletter.Selection, reason string) (int, error)
+	Restore(ctx context.Context, actor string, id int64, reason string) error
 	Edit(ctx context.Context, actor string, id int64, e deadletter.Edit) (int64, error)
 	AuditLog(ctx context.Context, before int64, limit int) ([]audit.Entry, error)
 }
@@ -44,6 +45,7 @@ func (a *API) letterOperations() openapi.Operations {
 		"editDeadLetter":     {Handler: a.edit, Timeout: service.DefaultTimeout},
 		"discardDeadLetter":  {Handler: a.discardOne, Timeout: service.DefaultTimeout},
 		"discardDeadLetters": {Handler: a.discardMany, Timeout: service.DefaultTimeout},
+		"restoreDeadLetter":  {Handler: a.restore, Timeout: service.DefaultTimeout},
 		"listAudit":          {Handler: a.audit, Timeout: service.DefaultTimeout},
 	}
 }
@@ -185,6 +187,22 @@ func (a *API) discard(w http.ResponseWriter, r *http.Request, s deadletter.Selec
 		return err
 	}
 	return service.Encode(w, http.StatusOK, api.DeadLettersDiscarded{Discarded: int64(n)})
+}
+
+// restore handles POST /admin/dlq/messages/{id}/restore.
+func (a *API) restore(w http.ResponseWriter, r *http.Request) error {
+	entry, _, err := a.entry(r)
+	if err != nil {
+		return err
+	}
+	request, err := service.Decode[api.DeadLetterRestore](r)
+	if err != nil {
+		return err
+	}
+	if err := a.store.Restore(r.Context(), auth.Must(r).ID, entry.ID, request.Reason); err != nil {
+		return err
+	}
+	return a.read(w, r)
 }
 
 // audit handles GET /admin/dlq/audit.

@@ -452,6 +452,11 @@ type DeadLetterProperties struct {
 	Timestamp   time.Time `json:"timestamp,omitempty,omitzero"`
 }
 
+// DeadLetterRestore defines model for DeadLetterRestore.
+type DeadLetterRestore struct {
+	Reason string `json:"reason"`
+}
+
 // DeadLetterSelection Which open dead letters; at least one field.
 type DeadLetterSelection struct {
 	// ErrorClass The kind of a failure, which says what helps; docs/recoverability.md.

@@ -183,8 +183,8 @@ func TestOnlyOwn(t *testing.T) {
 	}
 }
 
-// Followers are notified once that a report was withdrawn, and follow it no longer; what
-// they were told before says so, too, without its words. A process that dies before the
+// Followers are notified once that a report was withdrawn, and follow it no longer; their
+// earlier notifications say so, too, without its words. A process that dies before the
 // follows end does it again.
 func TestWithdrawnEndsFollows(t *testing.T) {
 	t.Parallel()

@@ -37,6 +37,14 @@ const (
 	reasonStopped   reason = "stopped"
 )
 
+var reasons = []reason{reasonLeft, reasonStalled, reasonOverflow, reasonLifetime, reasonDisplaced, reasonDrain, reasonEpoch, reasonGap, reasonStopped}
+
+// Results of a request for a stream that alerts and dashboards name.
+const (
+	resultOpen = "open"
+	resultBusy = "busy"
+)
+
 // The kinds of stream, as a metric's label.
 const (
 	kindNotifications = "notifications"

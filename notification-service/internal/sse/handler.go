@@ -26,7 +26,7 @@ func (h *Hub) ServeNotifications(w http.ResponseWriter, r *http.Request, reader 
 	}
 	c := h.newClient(kindNotifications, expires)
 	if !h.admit(c) {
-		h.refuseWithRetry(w, "busy", retryBusy)
+		h.refuseWithRetry(w, resultBusy, retryBusy)
 		return
 	}
 	for _, name := range reader.Streams() {
@@ -52,7 +52,7 @@ func (h *Hub) ServeNotifications(w http.ResponseWriter, r *http.Request, reader 
 func (h *Hub) ServeFeed(w http.ResponseWriter, r *http.Request) {
 	c := h.newClient(kindFeed, time.Time{})
 	if !h.admit(c) {
-		h.refuseWithRetry(w, "busy", retryBusy)
+		h.refuseWithRetry(w, resultBusy, retryBusy)
 		return
 	}
 	c.follow(h.feed)

@@ -46,7 +46,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	seconds := func(name, help string) prometheus.Histogram {
 		return f.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: latencyBuckets})
 	}
-	return &metrics{
+	m := &metrics{
 		connections: f.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "sse_connections", Help: "Open streams."}, []string{"stream"}),
 		connects:      vec("sse_connects_total", "Requests for a stream, by result.", "result"),
@@ -62,10 +62,20 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "sse_position_lag", Help: "Notifications that the database had and the hub had not, at the last comparison."}),
 		fanoutLag: seconds("sse_fanout_lag_seconds", "From the commit of a notification for officials to its announcement at this replica."),
 	}
+	for _, why := range reasons { // 0 is a value to compare with
+		m.disconnects.WithLabelValues(string(why))
+	}
+	for _, result := range []string{resultOpen, resultBusy} {
+		m.connects.WithLabelValues(result)
+	}
+	for _, result := range []string{"exact", "reset", "none"} {
+		m.resumes.WithLabelValues(result)
+	}
+	return m
 }
 
 func (m *metrics) opened(kind string) {
-	m.connects.WithLabelValues("open").Inc()
+	m.connects.WithLabelValues(resultOpen).Inc()
 	m.connections.WithLabelValues(kind).Inc()
 }
 

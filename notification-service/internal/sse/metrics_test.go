@@ -2,6 +2,7 @@ package sse_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +40,19 @@ func TestMetricsTellOfNoReader(t *testing.T) {
 		next(t, feed)
 		eventually.True(t, "both are counted", func() bool { return h.metric("sse_events_total") == 2 && h.metric("sse_bytes_total") > 0 })
 	})
+}
+
+// The first gap and the first refusal are an increase: their series are there, with 0,
+// from the start.
+func TestFirstGapIsAnIncrease(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, config(sse.Shared))
+	seen := h.metrics()
+	for series, label := range map[string]string{"sse_disconnects_total": "gap", "sse_connects_total": "busy"} {
+		if !strings.Contains(seen[series], `value:"`+label+`"`) {
+			t.Errorf("%s starts as %s, must have %s", series, seen[series], label)
+		}
+	}
 }
 
 // metrics returns all metrics of the hub, each with its labels and values.

@@ -24,9 +24,9 @@ type Action struct {
 	do   chromedp.Action[chromedp.Void]
 }
 
-// find is a JavaScript expression for the first visible element of a kind
+// Find is a JavaScript expression for the first visible element of a kind
 // whose text or label contains name. An open dialog hides what is behind it.
-func find(selector, name string) string {
+func Find(selector, name string) string {
 	return fmt.Sprintf(`[...(document.querySelector('dialog[open]') ?? document).querySelectorAll(%s)].find((e) =>
 		e.checkVisibility() && (e.getAttribute('aria-label') ?? e.textContent).replaceAll(/\s+/g, ' ').includes(%s))`,
 		quote(selector), quote(name))
@@ -53,12 +53,10 @@ func Back() Action {
 // Reload loads the page again.
 func Reload() Action { return Action{"reload", chromedp.Reload()} }
 
-// Click clicks on the element of a kind (a CSS selector) that is called name. If
-// nothing that can be pressed was hit, because something has just come above it and
-// moved it, it is clicked on again, as a person does.
-func Click(selector, name string) Action {
-	element := find(selector, name)
-	await := Until(fmt.Sprintf(`((element) => {
+// Aim is a JavaScript expression that is true once an element is there, which the next
+// click is to hit.
+func Aim(element string) string {
+	return fmt.Sprintf(`((element) => {
 		if (!element) return false;
 		globalThis.missed = element;
 		document.addEventListener('click', ({ target }) => {
@@ -66,9 +64,21 @@ func Click(selector, name string) Action {
 			if (element.contains(target) || target.closest('a, button, label, input, select, summary')) globalThis.missed = undefined;
 		}, { once: true, capture: true });
 		return true;
-	})(%s)`, element))
+	})(%s)`, element)
+}
+
+// Missed is a JavaScript expression that is true if the click after Aim hit nothing that
+// can be pressed.
+const Missed = `!!globalThis.missed?.isConnected && !globalThis.missed.matches(':disabled')`
+
+// Click clicks on the element of a kind (a CSS selector) that is called name. If
+// nothing that can be pressed was hit, because something has just come above it and
+// moved it, it is clicked on again, as a person does.
+func Click(selector, name string) Action {
+	element := Find(selector, name)
+	await := Until(Aim(element))
 	click := chromedp.Click(chromedp.JSPath(element))
-	missed := chromedp.Evaluate[bool](`!!globalThis.missed?.isConnected && !globalThis.missed.matches(':disabled')`)
+	missed := chromedp.Evaluate[bool](Missed)
 	return Action{fmt.Sprintf("click %s %q", selector, name), func(ctx context.Context, t *chromedp.Target) (done chromedp.Void, err error) {
 		for again := true; again; {
 			for _, do := range []chromedp.Action[chromedp.Void]{await.do, click} {
@@ -93,7 +103,7 @@ func (a Action) Then(b Action) Action {
 
 // Fill types text into the field that is labelled so, in place of what is there.
 func Fill(label, text string) Action {
-	control := "(" + find("label", label) + ")?.control"
+	control := "(" + Find("label", label) + ")?.control"
 	return Action{fmt.Sprintf("fill %q", label), chromedp.Steps(
 		chromedp.Focus(chromedp.JSPath(control)),
 		void(chromedp.Evaluate[chromedp.Void](control+".select()")),
@@ -103,7 +113,7 @@ func Fill(label, text string) Action {
 
 // Choose chooses the option called name in the list that is labelled so.
 func Choose(label, name string) Action {
-	control := "(" + find("label", label) + ")?.control"
+	control := "(" + Find("label", label) + ")?.control"
 	script := fmt.Sprintf(`((list) => {
 		const option = [...(list?.options ?? [])].find((o) => o.textContent.includes(%s));
 		if (!option) return false;
@@ -135,7 +145,7 @@ func Enter() Action { return Press(kb.Enter) }
 
 // See waits until an element of a kind is visible whose text contains text.
 func See(selector, text string) Action {
-	return Until(find(selector, text))
+	return Until(Find(selector, text))
 }
 
 // Until waits until a JavaScript expression is true, also across a reload, and in

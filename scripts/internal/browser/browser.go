@@ -139,7 +139,10 @@ func (p *Person) Open(address string, first ...Action) (*Tab, error) {
 
 // recorder keeps what goes wrong in a page: its own errors, and what its
 // policy forbade.
-const recorder = `globalThis.faults = [];
+const recorder = `globalThis.faults = [];` + Listeners
+
+// Listeners is JavaScript that pushes such faults to what is called faults.
+const Listeners = `
 addEventListener('error', (e) => faults.push(String(e.message)));
 addEventListener('unhandledrejection', (e) => faults.push(String(e.reason)));
 addEventListener('securitypolicyviolation', (e) => faults.push(e.violatedDirective + ' ' + e.blockedURI));`

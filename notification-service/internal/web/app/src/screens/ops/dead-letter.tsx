@@ -46,6 +46,7 @@ export function DeadLetterDetail({ id }: { id: number }) {
             {found.parent_id && <a href={href(`ops/dead-letters/${found.parent_id}`)}>{t('dead.edited-from')}</a>}
           </p>
           {found.state === 'open' && <Actions letter={found} onDone={letter.refresh} />}
+          {found.state === 'discarded' && <Restore letter={found} onDone={letter.refresh} />}
           <Part name={t('dead.body')} value={found.body} />
           <Part name={t('dead.headers')} value={found.headers} />
           <Part name={t('dead.properties')} value={found.properties} />
@@ -83,6 +84,24 @@ function Actions({ letter, onDone }: { letter: DeadLetter; onDone(): void }) {
       <Fault error={error} />
       {open === 'edit' && <EditForm letter={letter} onClose={close} />}
       {open === 'discard' && <Reason title={t('discard')} onSubmit={discard} onClose={close} />}
+    </div>
+  );
+}
+
+function Restore({ letter, onDone }: { letter: DeadLetter; onDone(): void }) {
+  const [asked, setAsked] = useState(false);
+  const params = { path: { id: letter.id } };
+  const restore = (reason: string) => must(notificationService.POST('/admin/dlq/messages/{id}/restore', { params, body: { reason } }));
+  const close = () => {
+    setAsked(false);
+    onDone();
+  };
+  return (
+    <div class="bar">
+      <button type="button" aria-haspopup="dialog" onClick={() => setAsked(true)}>
+        {t('dead.restore')}
+      </button>
+      {asked && <Reason title={t('dead.restore')} hint={t('dead.restore.hint')} onSubmit={restore} onClose={close} />}
     </div>
   );
 }

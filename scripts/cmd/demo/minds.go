@@ -39,8 +39,8 @@ const (
 	questionAnswered = "report.answered"
 )
 
-// converse has the official ask a question about an anonymous report, and its reporter
-// answer it. Nobody else reads it, and the official does not learn who it is.
+// converse asks a question about an anonymous report as the official, and answers it as
+// its reporter. Nobody else reads it, and the official does not learn who it is.
 func (p *play) converse(ctx context.Context) error {
 	for _, report := range p.reports {
 		if report.by.name != anonymousName || report.closed {

@@ -34,91 +34,113 @@ func TestPageInFirefox(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			page := startFox(t, language)
-			word := page.words
+			p := startFox(t, language)
+			word := p.words
 
-			page.do(firefox.Go(c.gateway.URL), firefox.See(".card", other.Title), firefox.Until(`document.documentElement.lang === '`+language+`'`))
-			page.check("list")
-			page.do(firefox.Click(".tools button", word["menu"]), firefox.See("dialog h2", word["menu"]))
-			page.check("menu")
-			page.do(firefox.Click("dialog a.button", word["sign-in"]), firefox.See("h1", word["sign-in"]))
-			page.check("sign-in")
-			page.do(
-				firefox.Fill(word["sign-in.name"], "Ana"),
-				firefox.Click("form button", word["sign-in"]),
-				firefox.Until(`document.querySelector('.bell') && document.querySelector('.connection[data-state=live]')`),
-				firefox.Click("nav a", word["new"]),
-				firefox.See(".map p", word["map.failed"]),
-			)
-			page.check("place")
-			page.do(
-				firefox.Fill(word["place.address"], "Jalan Salak 12"),
-				firefox.Click("button.primary", word["new.next"]),
-				firefox.See("h2", word["new.ask.what"]),
-			)
-			page.check("category")
-			page.do(
-				firefox.Click(".categories label", ""),
-				firefox.Click("button.primary", word["new.next"]),
-				firefox.See("h2", word["new.ask.words"]),
-				firefox.Fill(word["new.title"], "Lamp is dark"),
-				firefox.Files("input[type=file]", photo),
-				firefox.Until(`document.querySelector('.chosen img')?.naturalWidth > 0`),
-			)
-			page.check("words and photo")
-			page.do(firefox.Click("button.primary", word["new.next"]), firefox.Click("label.option", word["privacy.public"]))
-			page.check("privacy")
-			page.do(firefox.Click("button.primary", word["new.file"]), firefox.See("h1", word["new.filed"]))
-			page.check("filed")
-			page.do(
-				firefox.Click("a.button", word["filed.see"]),
-				firefox.See("h1", "Lamp is dark"),
-				firefox.See("main", "Jalan Salak 12"),
-				firefox.See(".meta", word["status.pending"]),
-				firefox.Until(`[...document.querySelectorAll('.photos img[src^="/photos/"]')].some((i) => i.complete && i.naturalWidth > 0)`),
-				firefox.Until(`(globalThis.stays = true)`),
-			)
-			path, err := firefox.Ask[string](t.Context(), page.Tab, `location.pathname`)
-			if err != nil {
-				t.Fatal(err)
-			}
-			mine := client.Report{ID: uuid.MustParse(filepath.Base(path))}
-			move(t, official, mine, "in_progress", "A team is on its way")
-			page.do(
-				firefox.See(".meta", word["status.in_progress"]),
-				firefox.See("main", "A team is on its way"),
-				firefox.Until(`globalThis.stays`), // not loaded again
-			)
-			page.check("report")
-			page.do(
-				firefox.Click("nav a", word["reports"]),
-				firefox.See(".card", "Lamp is dark"), // the list has moved
-				firefox.Click(".card a", other.Title),
-				firefox.See("h1", other.Title),
-				firefox.Click(".votes button", word["vote.upvote"]),
-				firefox.See("output", "1"),
-				firefox.Until(`document.querySelector('.votes [aria-pressed=true]')`),
-			)
-			page.check("vote")
-			page.do(firefox.Click("button.bell", ""), firefox.See("dialog .group", "Lamp is dark"))
-			page.check("notifications")
-			page.do(
-				firefox.Click("dialog button", word["close"]),
-				firefox.Click(".tools button", word["menu"]),
-				firefox.Click("dialog a.button", word["settings"]),
-				firefox.See("h1", word["settings"]),
-				firefox.See("label", word["settings.address.yours"]),
-			)
-			page.check("settings")
-			page.do(
-				firefox.Click(".tools button", word["menu"]),
-				firefox.Click("dialog button", word["sign-out"]),
-				firefox.Until(`location.pathname === '/' && !document.querySelector('.bell') && document.querySelector('.connection[data-state=live]')`),
-				firefox.See(".card", "Lamp is dark"),
-			)
-			page.check("list after signing out")
+			p.do(firefox.Go(c.gateway.URL), firefox.See(".card", other.Title), firefox.Until(`document.documentElement.lang === '`+language+`'`))
+			p.check("list")
+			p.do(firefox.Click(".tools button", word["menu"]), firefox.See("dialog h2", word["menu"]))
+			p.check("menu")
+			p.do(firefox.Click("dialog a.button", word["sign-in"]), firefox.See("h1", word["sign-in"]))
+			p.check("sign-in")
+			p.fileReport(photo)
+			p.seeReportMove(official)
+			p.lookAround(other.Title)
 		})
 	}
+}
+
+// fileReport signs in, and reports a dark lamp with its place in words and a photo.
+func (p fox) fileReport(photo string) {
+	p.t.Helper()
+	word := p.words
+	p.do(
+		firefox.Fill(word["sign-in.name"], "Ana"),
+		firefox.Click("form button", word["sign-in"]),
+		firefox.Until(`document.querySelector('.bell') && document.querySelector('.connection[data-state=live]')`),
+		firefox.Click("nav a", word["new"]),
+		firefox.See(".map p", word["map.failed"]),
+	)
+	p.check("place")
+	p.do(
+		firefox.Fill(word["place.address"], "Jalan Salak 12"),
+		firefox.Click("button.primary", word["new.next"]),
+		firefox.See("h2", word["new.ask.what"]),
+	)
+	p.check("category")
+	p.do(
+		firefox.Click(".categories label", ""),
+		firefox.Click("button.primary", word["new.next"]),
+		firefox.See("h2", word["new.ask.words"]),
+		firefox.Fill(word["new.title"], "Lamp is dark"),
+		firefox.Files("input[type=file]", photo),
+		firefox.Until(`document.querySelector('.chosen img')?.naturalWidth > 0`),
+	)
+	p.check("words and photo")
+	p.do(firefox.Click("button.primary", word["new.next"]), firefox.Click("label.option", word["privacy.public"]))
+	p.check("privacy")
+	p.do(firefox.Click("button.primary", word["new.file"]), firefox.See("h1", word["new.filed"]))
+	p.check("filed")
+}
+
+// seeReportMove opens the report that was filed, whose status an official changes.
+func (p fox) seeReportMove(official *client.Client) {
+	p.t.Helper()
+	word := p.words
+	p.do(
+		firefox.Click("a.button", word["filed.see"]),
+		firefox.See("h1", "Lamp is dark"),
+		firefox.See("main", "Jalan Salak 12"),
+		firefox.See(".meta", word["status.pending"]),
+		firefox.Until(`[...document.querySelectorAll('.photos img[src^="/photos/"]')].some((i) => i.complete && i.naturalWidth > 0)`),
+		firefox.Until(`(globalThis.stays = true)`),
+	)
+	path, err := firefox.Ask[string](p.t.Context(), p.Tab, `location.pathname`)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	mine := client.Report{ID: uuid.MustParse(filepath.Base(path))}
+	move(p.t, official, mine, "in_progress", "A team is on its way")
+	p.do(
+		firefox.See(".meta", word["status.in_progress"]),
+		firefox.See("main", "A team is on its way"),
+		firefox.Until(`globalThis.stays`), // not loaded again
+	)
+	p.check("report")
+}
+
+// lookAround votes for another report, and looks at notifications and settings before it
+// signs out.
+func (p fox) lookAround(other string) {
+	p.t.Helper()
+	word := p.words
+	p.do(
+		firefox.Click("nav a", word["reports"]),
+		firefox.See(".card", "Lamp is dark"), // the list has moved
+		firefox.Click(".card a", other),
+		firefox.See("h1", other),
+		firefox.Click(".votes button", word["vote.upvote"]),
+		firefox.See("output", "1"),
+		firefox.Until(`document.querySelector('.votes [aria-pressed=true]')`),
+	)
+	p.check("vote")
+	p.do(firefox.Click("button.bell", ""), firefox.See("dialog .group", "Lamp is dark"))
+	p.check("notifications")
+	p.do(
+		firefox.Click("dialog button", word["close"]),
+		firefox.Click(".tools button", word["menu"]),
+		firefox.Click("dialog a.button", word["settings"]),
+		firefox.See("h1", word["settings"]),
+		firefox.See("label", word["settings.address.yours"]),
+	)
+	p.check("settings")
+	p.do(
+		firefox.Click(".tools button", word["menu"]),
+		firefox.Click("dialog button", word["sign-out"]),
+		firefox.Until(`location.pathname === '/' && !document.querySelector('.bell') && document.querySelector('.connection[data-state=live]')`),
+		firefox.See(".card", "Lamp is dark"),
+	)
+	p.check("list after signing out")
 }
 
 // A fox is a Firefox with the page.

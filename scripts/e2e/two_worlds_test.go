@@ -124,32 +124,16 @@ func play(t *testing.T, author person) world {
 	other.register(c, pavel)
 	c.startPhotoWorker()
 
-	// Each files a report under their name, one of them a third one without. All
-	// that happens waits for what happened before, so that the order is not random.
-	var reports []client.Report
-	for i, filed := range []struct {
-		by             person
-		title, privacy string
-	}{
-		{ann, "A dark crossing", "public"}, {bene, "A dark corner", "public"}, {author, "A landlord threatens us", "anonymous"},
-	} {
-		in := draft(filed.title)
-		in.PrivacyLevel = filed.privacy
-		report, err := residents[filed.by].CreateReport(t.Context(), in, "Idempotency-Key", uuid.NewString())
-		if err != nil {
-			t.Fatalf("file a report: %v", err)
-		}
-		reports = append(reports, report)
-		olgas.await(before + i + 1)
-		feed.await(t, i+1)
-		other.await(i + 1)
+	announced := func(events int) {
+		olgas.await(before + events)
+		feed.await(t, events)
+		other.await(events)
 	}
+	reports := fileThree(t, residents, author, announced)
 	annsReport, benesReport, anonymous := reports[0], reports[1], reports[2]
 	c.loadPages(residents, reports)
 	carls, events := followEachOther(t, carl, residents[author].Client, anonymous), len(reports)+1
-	olgas.await(before + events)
-	feed.await(t, events)
-	other.await(events)
+	announced(events)
 
 	others := func() {
 		events++
@@ -200,6 +184,28 @@ func play(t *testing.T, author person) world {
 		w.addExchange(exchange, s)
 	}
 	return w
+}
+
+// fileThree has each file a report under their name, and author a third one without. All
+// that happens waits for what happened before, so that the order is not random.
+func fileThree(t *testing.T, residents map[person]*resident, author person, await func(events int)) (reports []client.Report) {
+	t.Helper()
+	for _, filed := range []struct {
+		by             person
+		title, privacy string
+	}{
+		{ann, "A dark crossing", "public"}, {bene, "A dark corner", "public"}, {author, "A landlord threatens us", "anonymous"},
+	} {
+		in := draft(filed.title)
+		in.PrivacyLevel = filed.privacy
+		report, err := residents[filed.by].CreateReport(t.Context(), in, "Idempotency-Key", uuid.NewString())
+		if err != nil {
+			t.Fatalf("file a report: %v", err)
+		}
+		reports = append(reports, report)
+		await(len(reports))
+	}
+	return reports
 }
 
 // dispute has the author of a report say that it is not fixed, then that it is, and dispute it

@@ -72,7 +72,7 @@ func TestMap(t *testing.T) {
 	}
 }
 
-// What is done to a report in private does not change its place among the points.
+// The points of a map stay in their order, whatever is done to a report in private.
 func TestPointsStayInOrder(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -65,9 +65,14 @@ func TestWithdraw(t *testing.T) {
 	if n := f.number(`select count(*) from votes`); n != 0 {
 		t.Errorf("%d votes are left", n)
 	}
+}
 
-	// Nobody brings it back, or works on it.
-	err = f.moderation.Unhide(t.Context(), filed.ID, report.Versions{}, olga)
+// Nobody brings a withdrawn report back, or works on it.
+func TestWithdrawnStaysSo(t *testing.T) {
+	t.Parallel()
+	f, filed, duplicate := withdrawn(t)
+	olga := report.Official{ID: "olga", Name: "Olga"}
+	err := f.moderation.Unhide(t.Context(), filed.ID, report.Versions{}, olga)
 	wantKind(t, err, report.Hidden)
 	_, err = f.Move(t.Context(), filed.ID, report.Move{To: report.InProgress, By: olga.ID})
 	wantKind(t, err, report.Hidden)
@@ -80,7 +85,12 @@ func TestWithdraw(t *testing.T) {
 	if n := f.number(`select count(*) from reports where withdrawn_at is not null and clock_since is not null`); n != 0 {
 		t.Error("its clock was started again")
 	}
+}
 
+// A withdrawn report is deleted after its month, the files of its photos first.
+func TestWithdrawnEnds(t *testing.T) {
+	t.Parallel()
+	f, filed, duplicate := withdrawn(t)
 	f.exec(`insert into photos (id, report_id, state, official, bytes, digest) values (gen_random_uuid(), $1, 'ready', false, 1, '')`, filed.ID)
 	remove := func() {
 		t.Helper()
@@ -124,6 +134,20 @@ func TestWithdraw(t *testing.T) {
 	if _, err := f.Get(t.Context(), duplicate.ID, report.User{}); err != nil {
 		t.Errorf("its duplicate: %v", err)
 	}
+}
+
+// withdrawn returns a report that ann has withdrawn, and the one that was a duplicate of it.
+func withdrawn(t *testing.T) (f *fixture, filed, duplicate report.Filing) {
+	t.Helper()
+	f = newFixture(t)
+	filed, duplicate = f.file(ann, draft(report.Public)), f.file(bob, draft(report.Public))
+	if err := f.duplicates.Set(t.Context(), duplicate.ID, filed.ID, report.Official{ID: "olga", Name: "Olga"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Withdraw(t.Context(), filed.ID, ann.ID, report.Versions{}); err != nil {
+		t.Fatal(err)
+	}
+	return f, filed, duplicate
 }
 
 // While a report is withdrawn, an official begins to work on it: one of both wins, and

@@ -39,8 +39,8 @@ const (
 	questionAnswered = "report.answered"
 )
 
-// converse has the official ask who filed an anonymous report something, and its reporter
-// answer. Nobody else reads it, and the official does not learn who it is.
+// converse asks a question about an anonymous report as the official, and answers it as
+// its reporter. Nobody else reads it, and the official does not learn who it is.
 func (p *play) converse(ctx context.Context) error {
 	for _, report := range p.reports {
 		if report.by.name != anonymousName || report.closed {
@@ -67,7 +67,7 @@ func (p *play) converse(ctx context.Context) error {
 			}
 		}
 		if len(dialogue.Items) != 2 || dialogue.Items[1].Text != answer || seen.ReporterName != "" {
-			return fmt.Errorf("the official reads %+v of an anonymous report, want the answer alone", dialogue)
+			return fmt.Errorf("the official reads %+v of an anonymous report, which must be the answer alone", dialogue)
 		}
 		if err := p.people[residentNames[0]].Do(ctx, http.MethodGet, path+"/dialogue", nil, nil); err == nil {
 			return fmt.Errorf("%s can read the dialogue on the report %s", residentNames[0], report.ID)

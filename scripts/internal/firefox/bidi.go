@@ -31,7 +31,7 @@ type message struct {
 
 // dial connects to the address that Firefox has printed, and begins a session.
 func dial(ctx context.Context, address string) (*connection, error) {
-	socket, _, err := websocket.Dial(ctx, address+"/session", nil)
+	socket, _, err := websocket.Dial(ctx, address+"/session", nil) //nolint:bodyclose // Dial says that nobody needs to
 	if err != nil {
 		return nil, fmt.Errorf("connect to Firefox: %w", err)
 	}

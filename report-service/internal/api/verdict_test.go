@@ -57,6 +57,9 @@ func TestVerdict(t *testing.T) {
 	if got := s.queue(olga, "disputed=true"); len(got) != 1 {
 		t.Errorf("disputed reports: %q", got)
 	}
+	if a := s.do(call{method: "GET", path: "/reports/export?disputed=true", token: olga}); strings.Count(string(a.body), "\n") != 2 {
+		t.Errorf("exported as disputed: %s", a.body)
+	}
 	counts, _ := ok[api.QueueCounts](s, call{method: "GET", path: "/reports/queue/counts?category=" + "2", token: olga}, http.StatusOK)
 	waiting, _ := ok[api.QueueWaiting](s, call{method: "GET", path: "/reports/queue/waiting", token: olga}, http.StatusOK)
 	numbers, _ := ok[api.Numbers](s, call{method: "GET", path: "/reports/numbers", token: olga}, http.StatusOK)

@@ -32,7 +32,7 @@ type ReportStore interface {
 	Withdraw(ctx context.Context, id uuid.UUID, reporter string, ifMatch report.Versions) (report.View, error)
 	Correct(ctx context.Context, id uuid.UUID, c report.Correction) (report.View, error)
 	Reply(ctx context.Context, id uuid.UUID, reply report.Reply, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
-	GiveVerdict(ctx context.Context, id uuid.UUID, reporter string, v report.FixVerdict) (report.FixVerdict, error)
+	GiveVerdict(ctx context.Context, id uuid.UUID, reporter string, v report.Verdict) (report.Verdict, error)
 	Keep(ctx context.Context, id uuid.UUID, k report.Keep) error
 	Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error)
 }

@@ -61,7 +61,7 @@ func correctionOf(c *report.Corrected) *HistoryCorrection {
 	return &out
 }
 
-func verdictOf(v report.FixVerdict) Verdict {
+func verdictOf(v report.Verdict) Verdict {
 	return Verdict{Fixed: v.Fixed, Text: v.Text, GivenAt: v.GivenAt, Until: v.Until}
 }
 

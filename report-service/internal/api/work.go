@@ -94,7 +94,7 @@ func (h workbenchHandlers) getWork(w http.ResponseWriter, r *http.Request) error
 		out.Verdict = new(verdictOf(*work.Verdict))
 	}
 	for _, d := range work.Disputes {
-		out.Disputes = append(out.Disputes, DuplicateVerdict{ReportID: d.ReportID, Verdict: verdictOf(d.FixVerdict)})
+		out.Disputes = append(out.Disputes, DuplicateVerdict{ReportID: d.ReportID, Verdict: verdictOf(d.Verdict)})
 	}
 	return service.Encode(w, http.StatusOK, out)
 }

@@ -32,7 +32,7 @@ type uploads struct {
 
 	mu       sync.Mutex
 	files    map[string][]byte
-	verdicts map[uuid.UUID]report.Verdict
+	verdicts map[uuid.UUID]report.Judgement
 	fetched  int
 }
 
@@ -40,7 +40,7 @@ func (u *uploads) UploadToCheck(_ context.Context, photo uuid.UUID) (postgres.Un
 	return postgres.Unchecked{Key: photo.String(), Checking: true}, nil
 }
 
-func (u *uploads) Judge(_ context.Context, _ string, m consumer.Message, v report.Verdict) (seen, kept bool, err error) {
+func (u *uploads) Judge(_ context.Context, _ string, m consumer.Message, v report.Judgement) (seen, kept bool, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.verdicts[m.Event.(*event.PhotoUploaded).PhotoID] = v
@@ -99,7 +99,7 @@ func header(width, height uint32) []byte {
 // ones wait without holding a worker.
 func TestLargePicturesDoNotHoldUpSmallOnes(t *testing.T) {
 	t.Parallel()
-	store := &uploads{files: make(map[string][]byte), verdicts: make(map[uuid.UUID]report.Verdict)}
+	store := &uploads{files: make(map[string][]byte), verdicts: make(map[uuid.UUID]report.Judgement)}
 	scanner := slowScanner{make(chan struct{}), make(chan struct{})}
 	worker := photoworker.New(photoworker.Dependencies{
 		Store: store, Files: uploadedFiles{uploads: store}, Maker: picture.NewMaker(50_000_000, 512<<20, 1), Scanner: scanner,

@@ -36,7 +36,7 @@ type Scanner interface {
 // A Store keeps the states of photos.
 type Store interface {
 	UploadToCheck(ctx context.Context, photo uuid.UUID) (postgres.Unchecked, error)
-	Judge(ctx context.Context, queue string, m consumer.Message, v report.Verdict) (seen, kept bool, err error)
+	Judge(ctx context.Context, queue string, m consumer.Message, v report.Judgement) (seen, kept bool, err error)
 	Leftovers(ctx context.Context, limit int) ([]postgres.Leftover, error)
 	Cleaned(ctx context.Context, l postgres.Leftover) error
 	UnknownUploads(ctx context.Context, keys []string) ([]string, error)
@@ -126,7 +126,7 @@ func (w *Worker) check(ctx context.Context, queue string, m consumer.Message) (s
 	if err != nil {
 		return false, err
 	}
-	var verdict report.Verdict
+	var verdict report.Judgement
 	if unchecked.Checking {
 		tell := func(stage event.PhotoStage) {
 			w.Tell(unchecked.Uploader, event.PhotoProgress{ReportID: uploaded.ReportID, PhotoID: uploaded.PhotoID, Stage: stage})
@@ -148,7 +148,7 @@ func (w *Worker) check(ctx context.Context, queue string, m consumer.Message) (s
 	return seen, nil
 }
 
-func label(v report.Verdict) string {
+func label(v report.Judgement) string {
 	if v.Reason != "" {
 		return string(v.Reason)
 	}
@@ -158,20 +158,20 @@ func label(v report.Verdict) string {
 // look returns the verdict on an upload, and stores the pictures. An error
 // means that a dependency is unavailable, or that it is not the turn of a large
 // picture, and says nothing about the photo. It calls tell at each stage.
-func (w *Worker) look(ctx context.Context, photo uuid.UUID, key string, tell func(event.PhotoStage)) (report.Verdict, error) {
+func (w *Worker) look(ctx context.Context, photo uuid.UUID, key string, tell func(event.PhotoStage)) (report.Judgement, error) {
 	if err := w.lanes.tryAgain(photo); err != nil {
-		return report.Verdict{}, err
+		return report.Judgement{}, err
 	}
 	upload, err := w.Files.Get(ctx, key, report.MaxPhotoBytes)
 	if errors.Is(err, blob.ErrNotFound) { // database and storage were restored from different times
-		return report.Verdict{Reason: report.PhotoFailed}, nil
+		return report.Judgement{Reason: report.PhotoFailed}, nil
 	}
 	if err != nil {
-		return report.Verdict{}, w.away(ctx, "the storage", err)
+		return report.Judgement{}, w.away(ctx, "the storage", err)
 	}
 	leave, err := w.lanes.enter(ctx, photo, w.Maker.IsLarge(upload))
 	if err != nil {
-		return report.Verdict{}, err
+		return report.Judgement{}, err
 	}
 	defer leave()
 	tell(event.PhotoChecking)
@@ -179,10 +179,10 @@ func (w *Worker) look(ctx context.Context, photo uuid.UUID, key string, tell fun
 		tell(event.PhotoScanning)
 		infected, err := w.Scanner.Infected(ctx, upload)
 		if err != nil {
-			return report.Verdict{}, w.away(ctx, "the virus scanner", err)
+			return report.Judgement{}, w.away(ctx, "the virus scanner", err)
 		}
 		if infected {
-			return report.Verdict{Reason: report.PhotoInfected}, nil
+			return report.Judgement{Reason: report.PhotoInfected}, nil
 		}
 	}
 	tell(event.PhotoResizing)
@@ -191,21 +191,21 @@ func (w *Worker) look(ctx context.Context, photo uuid.UUID, key string, tell fun
 	stopped := making.Err() != nil && ctx.Err() == nil
 	cancel()
 	if stopped {
-		return report.Verdict{}, &failure.Error{Class: failure.Away, Text: "the worker stops", Err: err}
+		return report.Judgement{}, &failure.Error{Class: failure.Away, Text: "the worker stops", Err: err}
 	}
 	if refused, ok := errors.AsType[*picture.Refusal](err); ok {
 		w.Log.Info().Str("photo_id", photo.String()).Str("reason", string(refused.Reason)).Msg("photo refused")
-		return report.Verdict{Reason: refused.Reason}, nil
+		return report.Judgement{Reason: refused.Reason}, nil
 	}
 	if err != nil {
-		return report.Verdict{}, err
+		return report.Judgement{}, err
 	}
 	for size, file := range made.Files {
 		if err := w.Files.Put(ctx, picture.Key(photo, size), bytes.NewReader(file), int64(len(file))); err != nil {
-			return report.Verdict{}, w.away(ctx, "the storage", err)
+			return report.Judgement{}, w.away(ctx, "the storage", err)
 		}
 	}
-	return report.Verdict{Hold: w.Hold, Width: made.Width, Height: made.Height}, nil
+	return report.Judgement{Hold: w.Hold, Width: made.Width, Height: made.Height}, nil
 }
 
 // stopGrace is how long the picture in hand may take once the worker is to stop. It

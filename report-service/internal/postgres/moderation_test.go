@@ -41,8 +41,8 @@ func TestNothingIsAnnouncedOfAHiddenReport(t *testing.T) {
 	_, _, err = f.photos.Add(t.Context(), upload(filed, "third"), annUploads)
 	wantKind(t, err, fault.NotFound)
 	wantKind(t, f.photos.Remove(t.Context(), filed.ID, ready.ID, city), report.Hidden)
-	f.judge(ready.ID, report.Verdict{Width: 10, Height: 10})
-	f.judge(refused.ID, report.Verdict{Reason: report.PhotoDamaged})
+	f.judge(ready.ID, report.Judgement{Width: 10, Height: 10})
+	f.judge(refused.ID, report.Judgement{Reason: report.PhotoDamaged})
 	f.late(filed.ID, 2)
 	if levels := f.overdue(filed.ID); len(levels) != 0 {
 		t.Errorf("it falls overdue while it is hidden: %v", levels)

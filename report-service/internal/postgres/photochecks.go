@@ -55,7 +55,7 @@ func (s *PhotoChecks) UploadToCheck(ctx context.Context, photo uuid.UUID) (Unche
 // Seen is true if the message was handled before. Kept is true if the pictures
 // are to stay: those of a photo that was refused, or removed while it was
 // checked, are not.
-func (s *PhotoChecks) Judge(ctx context.Context, queue string, m consumer.Message, v report.Verdict) (seen, kept bool, err error) {
+func (s *PhotoChecks) Judge(ctx context.Context, queue string, m consumer.Message, v report.Judgement) (seen, kept bool, err error) {
 	uploaded := m.Event.(*event.PhotoUploaded)
 	trace, _ := m.Headers[event.TraceHeader].(string)
 	err = s.db.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
@@ -69,7 +69,7 @@ func (s *PhotoChecks) Judge(ctx context.Context, queue string, m consumer.Messag
 	return seen, kept, err
 }
 
-func (s *PhotoChecks) judge(ctx context.Context, tx pgx.Tx, w *writeBatch, reportID, photo uuid.UUID, v report.Verdict, trace string) (kept bool, err error) {
+func (s *PhotoChecks) judge(ctx context.Context, tx pgx.Tx, w *writeBatch, reportID, photo uuid.UUID, v report.Judgement, trace string) (kept bool, err error) {
 	l, err := lockReport(ctx, tx, reportID)
 	if errors.Is(err, report.ErrNotFound) { // deleted, and its photos with it
 		return false, nil
@@ -177,7 +177,7 @@ func (s *PhotoChecks) RefuseDead(ctx context.Context, queue string) (refused int
 			if err != nil {
 				return fmt.Errorf("close dead letter: %w", err)
 			}
-			_, err = s.judge(ctx, tx, w, d.Report, d.Photo, report.Verdict{Reason: report.PhotoFailed}, "")
+			_, err = s.judge(ctx, tx, w, d.Report, d.Photo, report.Judgement{Reason: report.PhotoFailed}, "")
 			return err
 		})
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // judge hands the worker's verdict in, as for the message that was written.
-func (f *fixture) judge(photo uuid.UUID, v report.Verdict) (seen, kept bool) {
+func (f *fixture) judge(photo uuid.UUID, v report.Judgement) (seen, kept bool) {
 	f.t.Helper()
 	for _, r := range f.rowsOf(event.PhotoUploadedKey) {
 		m, err := event.Decode(event.PhotoUploadedKey, r.Payload)
@@ -39,17 +39,17 @@ func TestJudge(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		by        report.User
-		verdict   report.Verdict
+		verdict   report.Judgement
 		wantState string
 		wantKey   event.Key
 		wantTo    string
 		wantRaise int64
 	}{
-		{"ready", annUploads, report.Verdict{Width: 100, Height: 50}, "ready", event.PhotoReadyKey, ann.ID, 1},
-		{"refused", annUploads, report.Verdict{Reason: report.PhotoDamaged}, "refused", event.PhotoRefusedKey, ann.ID, 0},
-		{"held", annUploads, report.Verdict{Hold: true, Width: 100, Height: 50}, "held", "", "", 0},
-		{"the city's", city, report.Verdict{Hold: true, Width: 100, Height: 50}, "ready", event.PhotoReadyKey, ann.ID, 1},
-		{"the city's, refused", city, report.Verdict{Reason: report.PhotoInfected}, "refused", event.PhotoRefusedKey, "", 0},
+		{"ready", annUploads, report.Judgement{Width: 100, Height: 50}, "ready", event.PhotoReadyKey, ann.ID, 1},
+		{"refused", annUploads, report.Judgement{Reason: report.PhotoDamaged}, "refused", event.PhotoRefusedKey, ann.ID, 0},
+		{"held", annUploads, report.Judgement{Hold: true, Width: 100, Height: 50}, "held", "", "", 0},
+		{"the city's", city, report.Judgement{Hold: true, Width: 100, Height: 50}, "ready", event.PhotoReadyKey, ann.ID, 1},
+		{"the city's, refused", city, report.Judgement{Reason: report.PhotoInfected}, "refused", event.PhotoRefusedKey, "", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -63,7 +63,7 @@ func TestJudge(t *testing.T) {
 			if seen || kept != (tt.verdict.Reason == "") {
 				t.Errorf("seen %v, kept %v", seen, kept)
 			}
-			if seen, _ := f.judge(p.ID, report.Verdict{Reason: report.PhotoFailed}); !seen {
+			if seen, _ := f.judge(p.ID, report.Judgement{Reason: report.PhotoFailed}); !seen {
 				t.Error("a message had its effect twice")
 			}
 			if got := f.state(p.ID); got != tt.wantState {
@@ -112,7 +112,7 @@ func TestJudgeWhatWasRemoved(t *testing.T) {
 	if err := f.photos.Remove(t.Context(), filed.ID, p.ID, annUploads); err != nil {
 		t.Fatal(err)
 	}
-	if seen, kept := f.judge(p.ID, report.Verdict{Width: 1, Height: 1}); seen || kept {
+	if seen, kept := f.judge(p.ID, report.Judgement{Width: 1, Height: 1}); seen || kept {
 		t.Errorf("seen %v, kept %v; want neither", seen, kept)
 	}
 	if got := f.state(p.ID); got != "removed" {

@@ -80,7 +80,7 @@ func TestRename(t *testing.T) {
 	filed := f.file(ann, draft(report.Anonymous))
 	u := upload(filed, "picture")
 	p := f.add(u, city)
-	f.judge(p.ID, report.Verdict{Width: 100, Height: 50})
+	f.judge(p.ID, report.Judgement{Width: 100, Height: 50})
 	f.asBefore(p, u)
 	same := func(when string, want uuid.UUID) {
 		t.Helper()
@@ -152,7 +152,7 @@ func TestRenameOfAPhotoThatIsThereTwice(t *testing.T) {
 			filed := f.file(ann, draft(report.Public))
 			u := upload(filed, "picture")
 			older := f.add(u, annUploads)
-			f.judge(older.ID, report.Verdict{Width: 100, Height: 50})
+			f.judge(older.ID, report.Judgement{Width: 100, Height: 50})
 			f.asBefore(older, u)
 			f.exec(`
 				insert into photos (id, report_id, state, official, bytes, digest, created_at)

@@ -211,7 +211,7 @@ func TestModeration(t *testing.T) {
 	filed := f.file(ann, draft(report.Anonymous))
 	held := func() uuid.UUID {
 		p := f.add(upload(filed, uuid.NewString()), annUploads)
-		f.judge(p.ID, report.Verdict{Hold: true, Width: 100, Height: 50})
+		f.judge(p.ID, report.Judgement{Hold: true, Width: 100, Height: 50})
 		return p.ID
 	}
 	shown, refused, redacted := held(), held(), held()
@@ -271,7 +271,7 @@ func TestPhotosNameNobody(t *testing.T) {
 	f := newFixture(t)
 	filed := f.file(ann, draft(report.Anonymous))
 	p := f.add(upload(filed, "picture"), annUploads)
-	f.judge(p.ID, report.Verdict{Width: 100, Height: 50})
+	f.judge(p.ID, report.Judgement{Width: 100, Height: 50})
 	for _, table := range []string{"photos", "outbox_messages", "report_acts", "officials", "processed_messages", "status_history"} {
 		var rows []byte
 		if err := f.pool.QueryRow(t.Context(), `select coalesce(json_agg(t), '[]') from `+table+` t`).Scan(&rows); err != nil {

@@ -37,8 +37,8 @@ func endVerdicts(b *pgx.Batch, id uuid.UUID) {
 
 // GiveVerdict keeps what the reporter of a resolved report says about it, and returns it as
 // it is kept. Everybody else gets ErrNotFound. A dispute of a duplicate is one of its
-// original, and a dispute is one of an open report's only in the records.
-func (s *Reports) GiveVerdict(ctx context.Context, id uuid.UUID, reporter string, v report.FixVerdict) (report.FixVerdict, error) {
+// original; if that is open again, only the duplicate's history says so.
+func (s *Reports) GiveVerdict(ctx context.Context, id uuid.UUID, reporter string, v report.Verdict) (report.Verdict, error) {
 	categories, err := s.db.readCategories(ctx, categoryLife)
 	if err != nil {
 		return v, err
@@ -99,7 +99,7 @@ type dispute struct {
 }
 
 // give keeps v if the reporter is asked for it, and queues what follows from it.
-func (d dispute) give(ctx context.Context, v report.FixVerdict) (report.FixVerdict, error) {
+func (d dispute) give(ctx context.Context, v report.Verdict) (report.Verdict, error) {
 	var version int64
 	var fixed *bool
 	var text string
@@ -270,7 +270,7 @@ func (s *Workbench) verdicts(ctx context.Context, work *report.TaskDetails) erro
 			where r.duplicate_of = $1 and not v.fixed and v.ended_at is null order by v.given_at)`, work.ID)
 	for _, v := range given {
 		if v.ReportID == work.ID {
-			work.Verdict = &v.FixVerdict
+			work.Verdict = &v.Verdict
 		} else {
 			work.Disputes = append(work.Disputes, v)
 		}

@@ -159,8 +159,8 @@ func (f *Filing) ShowPhoto(now time.Time) { f.touch(now) }
 // left upper corner.
 type Rect struct{ X, Y, Width, Height float64 }
 
-// A Verdict is the worker's decision on a photo.
-type Verdict struct {
+// A Judgement is the worker's decision on a photo.
+type Judgement struct {
 	Reason PhotoReason // why it is refused; empty otherwise
 	Hold   bool        // whether an official has to show it
 	Width  int
@@ -207,7 +207,7 @@ var errCityOnly = fault.New(NotReporter, "you filed this report yourself: anothe
 
 // Judge returns the state of p after a verdict. The city's uploads are not
 // held, because the city itself would have to release them.
-func (p Photo) Judge(v Verdict) PhotoState {
+func (p Photo) Judge(v Judgement) PhotoState {
 	switch {
 	case v.Reason != "":
 		return PhotoRefused

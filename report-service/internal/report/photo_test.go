@@ -42,13 +42,13 @@ func TestPhotoStates(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		official bool
-		verdict  report.Verdict
+		verdict  report.Judgement
 		want     report.PhotoState
 	}{
-		{false, report.Verdict{}, report.PhotoReady},
-		{false, report.Verdict{Hold: true}, report.PhotoHeld},
-		{true, report.Verdict{Hold: true}, report.PhotoReady},
-		{false, report.Verdict{Hold: true, Reason: report.PhotoDamaged}, report.PhotoRefused},
+		{false, report.Judgement{}, report.PhotoReady},
+		{false, report.Judgement{Hold: true}, report.PhotoHeld},
+		{true, report.Judgement{Hold: true}, report.PhotoReady},
+		{false, report.Judgement{Hold: true, Reason: report.PhotoDamaged}, report.PhotoRefused},
 	} {
 		if got := photo(report.PhotoChecking, tt.official).Judge(tt.verdict); got != tt.want {
 			t.Errorf("official %v, %+v: %s, want %s", tt.official, tt.verdict, got, tt.want)

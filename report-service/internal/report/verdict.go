@@ -42,8 +42,8 @@ const (
 	Kept      ChangeKind = "kept"      // an official kept it resolved
 )
 
-// A FixVerdict is a reporter's word on whether a resolved report is fixed.
-type FixVerdict struct {
+// A Verdict is a reporter's word on whether a resolved report is fixed.
+type Verdict struct {
 	Fixed   bool
 	Text    string // for officials alone
 	GivenAt time.Time
@@ -51,11 +51,11 @@ type FixVerdict struct {
 }
 
 // NewFixVerdict returns what a reporter says at now.
-func NewFixVerdict(fixed bool, text string, now time.Time) FixVerdict {
-	return FixVerdict{Fixed: fixed, Text: strings.TrimSpace(text), GivenAt: stored(now)}
+func NewFixVerdict(fixed bool, text string, now time.Time) Verdict {
+	return Verdict{Fixed: fixed, Text: strings.TrimSpace(text), GivenAt: stored(now)}
 }
 
-// An AskedVerdict is that the reporter is asked for a FixVerdict, and what they have said.
+// An AskedVerdict is that the reporter is asked for a Verdict, and what they have said.
 type AskedVerdict struct {
 	Until time.Time
 	Fixed *bool // nil until they have said it
@@ -65,7 +65,7 @@ type AskedVerdict struct {
 // A DuplicateVerdict is what the reporter of a duplicate said.
 type DuplicateVerdict struct {
 	ReportID uuid.UUID
-	FixVerdict
+	Verdict
 }
 
 // Dispute returns the entry for f's history of a reporter's word that it is not fixed.

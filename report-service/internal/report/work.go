@@ -136,7 +136,7 @@ type TaskDetails struct {
 	Task
 	Acts       []Act       // oldest first
 	Duplicates []uuid.UUID // oldest first
-	Verdict    *FixVerdict // the reporter's last; nil for none
+	Verdict    *Verdict    // the reporter's last; nil for none
 	// Disputes are the verdicts of duplicates' reporters on which no official has decided.
 	Disputes []DuplicateVerdict
 }

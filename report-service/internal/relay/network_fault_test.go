@@ -87,9 +87,8 @@ func startProxy(t *testing.T, listen, upstream string) *toxiproxy.Proxy {
 	t.Helper()
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop())
 	proxy := toxiproxy.NewProxy(server, t.Name(), listen, upstream)
-	if err := proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
+	// While nobody listens at a port, the machine may lend it to a connection.
+	eventually.True(t, "the proxy has its port", func() bool { return proxy.Start() == nil })
 	t.Cleanup(proxy.Stop)
 	return proxy
 }

@@ -270,19 +270,20 @@ func talk(t *testing.T, author *resident, carl *client.Client, olgas *screen, re
 	await(report)
 	comment(t, carl, report, false)
 	await(report)
-	shown, _ := olgas.count()
-	author.converse(t, olgas.user, report)
-	olgas.await(shown + 1) // the answer
+	author.converse(t, olgas, report)
 }
 
 // converse has olga ask the resident something about their report, and withdraw a second
 // question after the answer to the first. Nobody else is notified of it.
-func (r *resident) converse(t *testing.T, olga *client.Client, report client.Report) {
+func (r *resident) converse(t *testing.T, olgas *screen, report client.Report) {
 	t.Helper()
+	olga := olgas.user
+	shown, _ := olgas.count()
 	askReporter(t, olga, report, "Which of the two doors?")
 	r.seen++
 	r.screen.await(r.seen)
 	answerQuestion(t, r.Client, report, "The one at the back.")
+	olgas.await(shown + 1) // two notifications at once would go through the exchange together
 	var second struct{ ID uuid.UUID }
 	path := "/reports/" + report.ID.String() + "/questions"
 	err := olga.Do(t.Context(), http.MethodPost, path, map[string]string{"text": "Since when?"}, &second)

@@ -113,13 +113,13 @@ func TestEntriesAreFoundByKeys(t *testing.T) {
 func crowd(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	for _, sql := range []string{
-		`insert into processed_messages (consumer, message_id) select 'queue.vote_received', gen_random_uuid() from generate_series(1, 40000)`,
-		`insert into processed_messages (consumer, message_id) select 'queue.webhooks', gen_random_uuid() from generate_series(1, 40000)`,
-		`insert into message_starts (queue, message_id, starts) select 'queue.webhooks', gen_random_uuid(), 1 from generate_series(1, 20000)`,
+		`insert into processed_messages (consumer, message_id) select 'queue.vote_received', gen_random_uuid() from generate_series(1, 15000)`,
+		`insert into processed_messages (consumer, message_id) select 'queue.webhooks', gen_random_uuid() from generate_series(1, 15000)`,
+		`insert into message_starts (queue, message_id, starts) select 'queue.webhooks', gen_random_uuid(), 1 from generate_series(1, 8000)`,
 		`insert into delayed_messages (queue, message_id, type, due_at, body, properties, headers)
-			select 'queue.vote_received', gen_random_uuid(), 'report.vote.received', now(), '{}', '{}', '{}' from generate_series(1, 20000)`,
+			select 'queue.vote_received', gen_random_uuid(), 'report.vote.received', now(), '{}', '{}', '{}' from generate_series(1, 8000)`,
 		`insert into dead_letters (queue, message_id, type, body, properties, headers, error_class, error, error_group, first_failed_at, failed_at)
-			select 'queue.vote_received', gen_random_uuid(), 'report.vote.received', '{}', '{}', '{}', 'permanent', 'x', 'x', now(), now() from generate_series(1, 20000)`,
+			select 'queue.vote_received', gen_random_uuid(), 'report.vote.received', '{}', '{}', '{}', 'permanent', 'x', 'x', now(), now() from generate_series(1, 8000)`,
 		`insert into dead_letter_attempts (dead_letter_id, failed_at, retries, retry_reason, error_class, error)
 			select id, failed_at, 0, '', error_class, error from dead_letters where error = 'x'`,
 		`analyze`,

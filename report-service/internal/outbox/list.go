@@ -48,7 +48,7 @@ type Page struct {
 
 // publishedSearched is among how many of the published rows one of a report or a trace is
 // looked for, the latest ones: neither has an index, which would cost each message a write.
-// To read so many takes some ten milliseconds, whatever number there is.
+// So a search reads as many rows at the most, however many there are.
 const publishedSearched = 20_000
 
 // List returns the rows that match f, oldest first.

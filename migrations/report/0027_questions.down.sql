@@ -4,7 +4,6 @@ alter table report_acts drop constraint report_acts_action_check;
 alter table report_acts add constraint report_acts_action_check
   check (action in ('assign', 'note', 'duplicate', 'no_duplicate', 'wait', 'no_wait', 'overdue', 'add_photo', 'show_photo', 'remove_photo', 'redact_photo',
     'hide', 'unhide', 'redact', 'dismiss_abuse', 'hide_comment', 'show_comment')) not valid;
-drop index reports_waiting;
 alter table reports drop column not_answered;
 drop table answers;
 drop table questions;

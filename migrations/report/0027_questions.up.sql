@@ -30,9 +30,6 @@ create table answers (
 -- Its last question was not answered in time, and no official has acted on it since.
 alter table reports add column not_answered boolean not null default false;
 
-create index reports_waiting on reports (created_at, id) where waiting;
-create index reports_not_answered on reports (created_at, id) where not_answered;
-
 alter table report_acts drop constraint report_acts_action_check;
 alter table report_acts add constraint report_acts_action_check
   check (action in ('assign', 'note', 'duplicate', 'no_duplicate', 'wait', 'no_wait', 'overdue', 'add_photo', 'show_photo', 'remove_photo', 'redact_photo',

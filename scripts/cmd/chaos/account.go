@@ -105,6 +105,7 @@ type sum struct {
 	// took effect all the same. Each was shown once like any other.
 	unasked int
 	photos  verdicts
+	stories stories
 	streams ssetest.Count
 	repeats int
 	errors  []error // answers with status 500
@@ -133,6 +134,9 @@ func (t *town) settle(ctx context.Context) (sum, error) {
 	err = wait.For(ctx, 2*calm) // what comes twice may come late
 	s := t.sum(versions)
 	s.photos = photos
+	if err == nil {
+		s.stories, err = t.readStories(ctx, versions)
+	}
 	return s, err
 }
 
@@ -241,15 +245,15 @@ func (t *town) sum(versions map[*report]int64) sum {
 // good reports whether the promise was kept.
 func (s sum) good() bool {
 	return s.expected > 0 && s.once == s.expected && s.lost == 0 && s.doubled == 0 &&
-		s.photos.ready+s.photos.refused == s.photos.accepted && s.photos.misjudged == 0 &&
+		s.photos.ready+s.photos.refused == s.photos.accepted && s.photos.misjudged == 0 && s.stories.incomplete == 0 &&
 		s.streams.Missing == 0 && s.streams.Doubled == 0 && s.streams.OutOfOrder == 0 && len(s.errors) == 0
 }
 
 // String returns the line that other programs read.
 func (s sum) String() string {
-	return fmt.Sprintf("accepted=%d expected=%d once=%d lost=%d doubled=%d out_of_order=%d unasked=%d repeats=%d errors_500=%d photos=%d ready=%d refused=%d misjudged=%d",
+	return fmt.Sprintf("accepted=%d expected=%d once=%d lost=%d doubled=%d out_of_order=%d unasked=%d repeats=%d errors_500=%d photos=%d ready=%d refused=%d misjudged=%d %s",
 		s.accepted, s.expected, s.once, s.lost, s.doubled, s.streams.OutOfOrder, s.unasked, s.repeats, len(s.errors),
-		s.photos.accepted, s.photos.ready, s.photos.refused, s.photos.misjudged)
+		s.photos.accepted, s.photos.ready, s.photos.refused, s.photos.misjudged, s.stories)
 }
 
 // printRecoveries prints the median and the longest of each kind.

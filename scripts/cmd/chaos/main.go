@@ -12,7 +12,8 @@
 // At the end each report's versions are compared with what its reporter was shown.
 // The program ends with 0 only if every accepted change was shown exactly once,
 // every accepted photo is ready, or refused because it is none, and no request was
-// answered with 500: what is away for a while is answered with 502, 503 or 504.
+// answered with 500: what is away for a while is answered with 502, 503 or 504. The
+// stories of a thousand messages, chosen at random, have to be complete, too.
 //
 // The order of the faults follows from -seed alone. The last line has the sums as
 // name=value pairs; above it stands, by kind of fault, how long it took until
@@ -45,9 +46,9 @@ import (
 	"github.com/cityconnect/cityconnect/scripts/internal/command"
 )
 
-// errPromise says that a change or a photo was lost, a change shown twice, or a
-// request answered with 500; the last line has the figures.
-var errPromise = errors.New("not every accepted change was shown exactly once, not every photo was judged rightly, or a request was answered with 500")
+// errPromise says that a change or a photo was lost, a change shown twice, a story
+// incomplete, or a request answered with 500; the last line has the figures.
+var errPromise = errors.New("not every accepted change was shown exactly once, not every photo was judged rightly, a message's story is incomplete, or a request was answered with 500")
 
 func main() {
 	command.Main(func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdout) })
@@ -154,6 +155,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return errors.Join(failed, err)
 	}
 	printRecoveries(out, recoveries)
+	for _, fault := range sum.stories.examples[:min(5, len(sum.stories.examples))] {
+		fmt.Fprintln(out, "story:", fault)
+	}
 	for _, err := range sum.errors[:min(5, len(sum.errors))] {
 		fmt.Fprintln(out, "answered:", err)
 	}

@@ -42,6 +42,7 @@ const (
 // A town is the people who use the stack, and the account of what they did and
 // were shown.
 type town struct {
+	gateway   string
 	residents []*person
 	voters    []*client.Client
 	official  *person
@@ -97,6 +98,7 @@ func newTown() *town {
 // enter signs everyone in and opens the screens.
 func enter(ctx context.Context, gateway string) (*town, error) {
 	t, stack := newTown(), client.New(gateway)
+	t.gateway = gateway
 	users, err := city.SignIn(ctx, stack, "Resident", "resident", residents)
 	if err != nil {
 		return nil, err

@@ -35,13 +35,14 @@ var answers = map[string]string{
 
 // shown is what a reader of a manual sees, among other things.
 var shown = map[string][]string{
-	"docs/city.md":           {`tag: "1"`, `tag: "2"`, `"name":"Bau gas atau kebakaran"`},
-	"README.md":              {"event: notification", `"report.vote.received"`, `"status":"in_progress"`, `"vote_type":"upvote"`, `"pending":`, `"name": "queue.vote_received"`},
-	"docs/stream.md":         {"event: reset", "retry:"},
-	"docs/recoverability.md": {`"message_id":"manual-delayed-1"`, `"error_group":"SQLSTATE 55P03"`, `"id":17`, `"concurrency":4`, `"paused":true`},
-	"docs/schedules.md":      {`"overdue"`, `"retention"`},
-	"docs/privacy.md":        {`"removed"`},
-	"docs/webhooks.md":       {"received", `"secret":"whsec_`, `"category_ids":[2]`},
+	"docs/city.md":   {`tag: "1"`, `tag: "2"`, `"name":"Bau gas atau kebakaran"`},
+	"README.md":      {"event: notification", `"report.vote.received"`, `"status":"in_progress"`, `"vote_type":"upvote"`, `"pending":`, `"name": "queue.vote_received"`},
+	"docs/stream.md": {"event: reset", "retry:"},
+	"docs/recoverability.md": {`"message_id":"manual-delayed-1"`, `"error_group":"SQLSTATE 55P03"`, `"id":17`, `"concurrency":4`, `"paused":true`,
+		`"kind":"published","place":"outbox"`, `"kind":"handled","place":"queue.report_created"`},
+	"docs/schedules.md": {`"overdue"`, `"retention"`},
+	"docs/privacy.md":   {`"removed"`},
+	"docs/webhooks.md":  {"received", `"secret":"whsec_`, `"category_ids":[2]`},
 }
 
 // The curl lines of the manuals work as they are written, in their order: every
@@ -158,9 +159,9 @@ func (r *manualReader) follow(name string, blocks []string) {
 		"http://127.0.0.1:3002", r.stack.report.url()).Replace(script)
 	if name == "docs/recoverability.md" {
 		r.messages()
-		// Each command is about a message of its own.
-		for i := 1; strings.Contains(script, "$MESSAGE_ID"); i++ {
-			script = strings.Replace(script, "$MESSAGE_ID", fmt.Sprintf("manual-delayed-%d", i), 1)
+		// Each command about a delayed message is about one of its own.
+		for i := range delayedMessages {
+			script = strings.Replace(script, "$MESSAGE_ID", fmt.Sprintf("manual-delayed-%d", i+1), 1)
 		}
 	}
 	shell := exec.CommandContext(r.t.Context(), "bash", "-c", script)
@@ -197,11 +198,25 @@ func (r *manualReader) answers(lines int) {
 	}
 }
 
-// messages makes what the manual of recoverability looks at: messages that wait, and
-// dead letters of one cause, with one of another among them.
+// delayedMessages is how many messages the manual of recoverability releases and deletes.
+const delayedMessages = 2
+
+// messages makes what the manual of recoverability looks at: messages that wait, dead
+// letters of one cause, with one of another among them, and one message that was handled.
 func (r *manualReader) messages() {
 	r.t.Helper()
-	for i := range 2 {
+	report := must(r.stack.signIn("Reader", "resident").CreateReport(r.t.Context(), draft("A story")))
+	var message string
+	if err := r.stack.reportDB.QueryRow(r.t.Context(), `select id from outbox_messages where report_id = $1`, report.ID).Scan(&message); err != nil {
+		r.t.Fatal(err)
+	}
+	eventually.True(r.t, "the message of the report is handled", func() bool {
+		var handled bool
+		err := r.stack.notificationDB.QueryRow(r.t.Context(), `select exists (select from processed_messages where message_id = $1)`, message).Scan(&handled)
+		return err == nil && handled
+	})
+	r.env = append(r.env, "MESSAGE_ID="+message, "REPORT_ID="+report.ID.String())
+	for i := range delayedMessages {
 		execute(r.t, r.stack.notificationDB, `
 			insert into delayed_messages (queue, message_id, type, due_at, body, properties, headers)
 			values ($1, $2, $3, now() + interval '1 day', '{}', '{}', '{}')`,

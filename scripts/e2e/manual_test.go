@@ -41,6 +41,7 @@ var shown = map[string][]string{
 	"docs/recoverability.md": {`"message_id":"manual-delayed-1"`, `"error_group":"SQLSTATE 55P03"`, `"id":17`, `"concurrency":4`, `"paused":true`,
 		`"kind":"published","place":"outbox"`, `"kind":"handled","place":"queue.report_created"`},
 	"docs/schedules.md": {`"overdue"`, `"retention"`},
+	"docs/open-data.md": {`"FeatureCollection"`, `<feed xmlns="http://www.w3.org/2005/Atom">`},
 	"docs/privacy.md":   {`"removed"`},
 	"docs/webhooks.md":  {"received", `"secret":"whsec_`, `"category_ids":[2]`},
 }

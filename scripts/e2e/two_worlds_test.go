@@ -562,7 +562,8 @@ var (
 // observe looks at answers, tables, logs and metrics.
 func (c *stack) observe(w world, reports []client.Report, readers map[string]*client.Client, operator *client.Client) {
 	for name, user := range readers {
-		paths := []string{"/categories", "/categories?include=retired", "/reports", "/reports/mine", "/notifications", "/notifications/unread-count", "/me/follows", "/map/points?zoom=3&bbox=-180,-90,180,90"}
+		paths := []string{"/categories", "/categories?include=retired", "/reports", "/reports/mine", "/notifications", "/notifications/unread-count", "/me/follows", "/map/points?zoom=3&bbox=-180,-90,180,90",
+			"/open-data/reports.csv", "/open-data/reports.geojson", "/open-data/reports.atom"}
 		for _, report := range reports {
 			paths = append(paths, "/reports/"+report.ID.String(), "/reports/"+report.ID.String()+"/history", "/reports/"+report.ID.String()+"/preview",
 				"/reports/"+report.ID.String()+"/preview?lang=id",

@@ -26,6 +26,7 @@ type ReportStore interface {
 	Outlook(ctx context.Context, id uuid.UUID, reporter string) (report.Outlook, error)
 	List(ctx context.Context, f report.Filter, after *report.Cursor, limit int, reader string) (report.Page, error)
 	Map(ctx context.Context, f report.Filter, grid report.Grid, maxPoints int) (report.Map, error)
+	Fingerprint(ctx context.Context, filter report.Filter) (string, error)
 	Hidden(ctx context.Context) (string, error)
 	Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error)
 	HideName(ctx context.Context, id uuid.UUID, reporter string) (report.View, error)
@@ -53,6 +54,9 @@ func (h reportHandlers) operations() operations {
 		"createReport":     {Handler: limited(h.filing, h.createReport), Timeout: changeTimeout},
 		"listMyReports":    {Handler: h.listMyReports, Timeout: service.DefaultTimeout},
 		"listMapPoints":    {Handler: h.listMapPoints, Timeout: service.DefaultTimeout},
+		"openDataCSV":      {Handler: h.openDataCSV, Timeout: service.Unlimited},
+		"openDataGeoJSON":  {Handler: h.openDataGeoJSON, Timeout: service.Unlimited},
+		"openDataAtom":     {Handler: h.openDataAtom, Timeout: service.DefaultTimeout},
 		"getReport":        {Handler: h.getReport, Timeout: service.DefaultTimeout},
 		"getReportHistory": {Handler: h.getHistory, Timeout: service.DefaultTimeout},
 		"getOutlook":       {Handler: h.getOutlook, Timeout: service.DefaultTimeout},

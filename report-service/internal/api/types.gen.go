@@ -84,6 +84,16 @@ const (
 	HistoryEntryKindKept      HistoryEntryKind = "kept"
 )
 
+// Defines values for OpenReportType.
+const (
+	Feature OpenReportType = "Feature"
+)
+
+// Defines values for OpenReportsType.
+const (
+	FeatureCollection OpenReportsType = "FeatureCollection"
+)
+
 // Defines values for OutboxActAction.
 const (
 	Discard OutboxActAction = "discard"
@@ -127,6 +137,11 @@ const (
 	Held     PhotoState = "held"
 	Ready    PhotoState = "ready"
 	Refused  PhotoState = "refused"
+)
+
+// Defines values for PointType.
+const (
+	PointTypePoint PointType = "Point"
 )
 
 // Defines values for PrivacyLevel.
@@ -963,6 +978,46 @@ type OpenQuestion struct {
 	ID     uuid.UUID `json:"id"`
 }
 
+// OpenReport A report as a Feature of GeoJSON (RFC 7946).
+type OpenReport struct {
+	// Geometry Where it is; null without a position.
+	Geometry *Point    `json:"geometry"`
+	ID       uuid.UUID `json:"id"`
+
+	// Properties What everybody sees of a report, without its reporter.
+	Properties OpenReportProperties `json:"properties"`
+	Type       OpenReportType       `json:"type"`
+}
+
+// OpenReportType defines model for OpenReport.Type.
+type OpenReportType string
+
+// OpenReportProperties What everybody sees of a report, without its reporter.
+type OpenReportProperties struct {
+	Address string `json:"address,omitempty,omitzero"`
+
+	// Category Its name in the city's first language.
+	Category    string    `json:"category"`
+	CategoryID  int32     `json:"category_id"`
+	CreatedAt   time.Time `json:"created_at"`
+	Description string    `json:"description"`
+	Score       int64     `json:"score"`
+
+	// Status The state of a report.
+	Status    Status    `json:"status"`
+	Title     string    `json:"title"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// OpenReports Reports as a GeoJSON FeatureCollection (RFC 7946).
+type OpenReports struct {
+	Features []OpenReport    `json:"features"`
+	Type     OpenReportsType `json:"type"`
+}
+
+// OpenReportsType defines model for OpenReports.Type.
+type OpenReportsType string
+
 // OperatorHealth What a replica found out about its parts and what it depends on.
 type OperatorHealth struct {
 	// At When this was answered.
@@ -1162,6 +1217,16 @@ type Place struct {
 	Latitude  float64 `json:"latitude"`
 	Longitude float64 `json:"longitude"`
 }
+
+// Point A Point of GeoJSON (RFC 7946).
+type Point struct {
+	// Coordinates Longitude and latitude in WGS 84 degrees.
+	Coordinates []float64 `json:"coordinates"`
+	Type        PointType `json:"type"`
+}
+
+// PointType defines model for Point.Type.
+type PointType string
 
 // PositionReplaced Where the report was, unless it had no place, and where it is.
 type PositionReplaced struct {

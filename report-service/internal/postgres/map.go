@@ -54,6 +54,18 @@ func (s *Reports) Map(ctx context.Context, filter report.Filter, grid report.Gri
 const hiddenSQL = `
 	select count(*) || ' ' || coalesce(sum(uuid_hash_extended(h.id, 0)), 0) from reports h where h.hidden_reason is not null`
 
+// Fingerprint is another text whenever the reports that match filter, or anything that
+// everybody sees of them, have changed: each change has made a version.
+func (s *Reports) Fingerprint(ctx context.Context, filter report.Filter) (fingerprint string, err error) {
+	var q query
+	q.filter(filter)
+	sql := `select count(*) || ' ' || coalesce(sum(uuid_hash_extended(r.id, r.version)), 0) from reports r` + q.where()
+	if err := s.db.pool.QueryRow(ctx, sql, q.args...).Scan(&fingerprint); err != nil {
+		return "", fmt.Errorf("select fingerprint of reports: %w", err)
+	}
+	return fingerprint, nil
+}
+
 // Hidden identifies the reports that are hidden now, as the Map of clusters does.
 func (s *Reports) Hidden(ctx context.Context) (hidden string, err error) {
 	if err := s.db.pool.QueryRow(ctx, hiddenSQL).Scan(&hidden); err != nil {

@@ -149,7 +149,7 @@ func (b *bench) measure(ctx context.Context) error {
 	if err := b.queue(ctx); err != nil {
 		return err
 	}
-	return b.export(ctx)
+	return b.exports(ctx)
 }
 
 // queue asks for the officials' queue by many filters, in every order.
@@ -207,13 +207,20 @@ func (b *bench) time(ctx context.Context, paths []string) ([]float64, error) {
 	return took, nil
 }
 
-// get reads an answer and returns how many bytes it has.
+// get reads an answer as an official, and returns how many bytes it has.
 func (b *bench) get(ctx context.Context, path string) (int64, error) {
+	return b.getAs(ctx, b.token, path)
+}
+
+// getAs is get with another token, or none.
+func (b *bench) getAs(ctx context.Context, token, path string) (int64, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+b.service.Addr+path, http.NoBody)
 	if err != nil {
 		return 0, err
 	}
-	r.Header.Set("Authorization", "Bearer "+b.token)
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return 0, err
@@ -226,17 +233,23 @@ func (b *bench) get(ctx context.Context, path string) (int64, error) {
 	return n, err
 }
 
-// export reads all reports, and says how much more memory that took than the
-// service had before.
-func (b *bench) export(ctx context.Context) error {
+// exports reads all reports in each form, and says how much more memory that took than
+// the service had before.
+func (b *bench) exports(ctx context.Context) error {
 	pid := b.service.Cmd.Process.Pid
-	before, began := proc.Memory(pid, "VmRSS"), time.Now()
-	n, err := b.get(ctx, "/reports/export")
-	if err != nil {
-		return err
+	for _, e := range []struct{ name, path, token string }{
+		{"export", "/reports/export", b.token},
+		{"open_csv", "/open-data/reports.csv", ""},
+		{"open_geojson", "/open-data/reports.geojson", ""},
+	} {
+		before, began := proc.Memory(pid, "VmRSS"), time.Now()
+		n, err := b.getAs(ctx, e.token, e.path)
+		if err != nil {
+			return err
+		}
+		b.add(e.name+"_s", time.Since(began).Seconds())
+		b.add(e.name+"_mib", float64(n)/(1<<20))
+		b.add(e.name+"_growth_mib", float64(max(0, proc.Memory(pid, "VmHWM")-before))/(1<<20))
 	}
-	b.add("export_s", time.Since(began).Seconds())
-	b.add("export_mib", float64(n)/(1<<20))
-	b.add("export_growth_mib", float64(proc.Memory(pid, "VmHWM")-before)/(1<<20))
 	return nil
 }

@@ -36,6 +36,7 @@ func TestRoutes(t *testing.T) {
 		"/categories":                    "reports /categories",
 		"/map/points?zoom=1":             "reports /map/points?zoom=1",
 		"/map/city.pmtiles":              "notifications /map/city.pmtiles",
+		"/open-data/reports.csv?q=x":     "reports /open-data/reports.csv?q=x",
 		"/admin/outbox/stats":            "reports /admin/outbox/stats",
 		"/admin/outbox/messages/1/story": "reports /admin/outbox/messages/1/story",
 		"/admin/messages/1/story":        "notifications /admin/messages/1/story",

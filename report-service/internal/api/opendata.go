@@ -1,0 +1,264 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// feedEntries is how many reports a feed has.
+const feedEntries = 100
+
+// openColumns are the first line of the public list as CSV.
+var openColumns = []string{
+	"id", "created_at", "updated_at", "status", "category_id", "category", "title", "description", "address", "latitude", "longitude", "score",
+}
+
+// openDataCSV handles GET /open-data/reports.csv.
+func (h reportHandlers) openDataCSV(w http.ResponseWriter, r *http.Request) error {
+	separator := separators[r.URL.Query().Get("separator")]
+	return h.openData(w, r, "text/csv; charset=utf-8", func(out *bufio.Writer) openForm {
+		lines := table{out, separator}
+		return openForm{
+			begin: func() {
+				_, _ = out.WriteString("\uFEFF") // as in exportReports
+				lines.write(openColumns)
+			},
+			each: func(v report.View, category string) error {
+				lines.write(openLine(v, category))
+				return nil
+			},
+			end: func() {},
+		}
+	})
+}
+
+func openLine(v report.View, category string) []string {
+	line := []string{
+		v.ID.String(), v.CreatedAt.Format(time.RFC3339), v.UpdatedAt.Format(time.RFC3339), string(v.Status),
+		strconv.Itoa(int(v.Category.ID)), cell(category), cell(v.Title), cell(v.Description), cell(v.Address), "", "",
+		strconv.FormatInt(v.Score, 10),
+	}
+	if v.Position != nil {
+		line[9] = strconv.FormatFloat(v.Position.Latitude, 'f', -1, 64)
+		line[10] = strconv.FormatFloat(v.Position.Longitude, 'f', -1, 64)
+	}
+	return line
+}
+
+// openDataGeoJSON handles GET /open-data/reports.geojson.
+func (h reportHandlers) openDataGeoJSON(w http.ResponseWriter, r *http.Request) error {
+	return h.openData(w, r, "application/geo+json", func(out *bufio.Writer) openForm {
+		separator := ""
+		return openForm{
+			begin: func() { _, _ = out.WriteString(`{"type":"FeatureCollection","features":[`) },
+			each: func(v report.View, category string) error {
+				feature, err := json.Marshal(openReportOf(v, category))
+				_, _ = out.WriteString(separator + "\n")
+				_, _ = out.Write(feature)
+				separator = ","
+				return err
+			},
+			end: func() { _, _ = out.WriteString("\n]}\n") },
+		}
+	})
+}
+
+func openReportOf(v report.View, category string) OpenReport {
+	o := OpenReport{Type: Feature, ID: v.ID, Properties: OpenReportProperties{
+		Title: v.Title, Description: v.Description, CategoryID: v.Category.ID, Category: category, Address: v.Address,
+		Status: Status(v.Status), Score: v.Score, CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt,
+	}}
+	if v.Position != nil {
+		o.Geometry = &Point{Type: PointTypePoint, Coordinates: []float64{v.Position.Longitude, v.Position.Latitude}}
+	}
+	return o
+}
+
+// An openForm writes reports in one form of open data.
+type openForm struct {
+	begin, end func()
+	each       func(v report.View, category string) error
+}
+
+// openData answers with the reports that everybody sees and the query's filters show,
+// oldest first, in a form that writes to a buffer. A part of them is in memory at a time.
+func (h reportHandlers) openData(w http.ResponseWriter, r *http.Request, contentType string, form func(*bufio.Writer) openForm) error {
+	filter, list, known, err := h.openFilter(w, r)
+	if err != nil || known {
+		return err
+	}
+	filter.Order = report.Oldest
+	var page report.Page
+	read := func(after *report.Cursor) error {
+		return h.gates.do(r.Context(), r, func(ctx context.Context) (err error) {
+			page, err = h.reports.List(ctx, filter, after, exportPage, "")
+			return err
+		})
+	}
+	if list != nil {
+		if err := read(nil); err != nil {
+			return err
+		}
+	}
+	w.Header().Set("Content-Type", contentType)
+	conn, out := http.NewResponseController(w), bufio.NewWriter(w)
+	writer := form(out)
+	writer.begin()
+	for {
+		_ = conn.SetWriteDeadline(time.Now().Add(exportTimeout)) // as in exportReports
+		for _, v := range page.Reports {
+			if err := writer.each(v, list[v.Category.ID]); err != nil {
+				panic(http.ErrAbortHandler) // see below
+			}
+		}
+		if page.Next == nil {
+			writer.end()
+		}
+		if out.Flush() != nil || page.Next == nil {
+			return nil // the client left, or has all
+		}
+		if read(page.Next) != nil {
+			panic(http.ErrAbortHandler) // the answer has begun: cut it, so that the client does not take it for complete
+		}
+	}
+}
+
+// openFilter reads the query, and answers with 304 where the client has what it would get;
+// known says that it did. names are the categories' names by their ids in the city's first
+// language, and nil where nothing can be found.
+func (h reportHandlers) openFilter(w http.ResponseWriter, r *http.Request) (filter report.Filter, names map[int32]string, known bool, err error) {
+	query := r.URL.Query()
+	if err := readFilter(query, &filter); err != nil {
+		return filter, nil, false, err
+	}
+	categories, err := h.categories.store.List(r.Context())
+	if err != nil {
+		return filter, nil, false, err
+	}
+	fingerprint := "nothing"
+	if nothing := query.Has("q") && len(filter.Words) == 0; !nothing { // but punctuation
+		err = h.gates.do(r.Context(), r, func(ctx context.Context) (err error) {
+			fingerprint, err = h.reports.Fingerprint(ctx, filter)
+			return err
+		})
+		if err != nil {
+			return filter, nil, false, err
+		}
+		names = make(map[int32]string, len(categories.Categories))
+		for _, c := range categories.Categories {
+			names[c.ID] = c.Text(h.categories.languages[0]).Name
+		}
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %q %s", r.URL.Path, categories.Revision, h.cityName, fingerprint))
+	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+	header := w.Header()
+	header.Set("Cache-Control", "no-cache")
+	header.Set("ETag", "W/"+tag) // weak: it does not depend on the order in which parts were read
+	if noneMatches(r.Header.Values("If-None-Match"), tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return filter, nil, true, nil
+	}
+	return filter, names, false, nil
+}
+
+// An atomFeed is a feed of RFC 4287.
+type atomFeed struct {
+	XMLName xml.Name    `xml:"http://www.w3.org/2005/Atom feed"`
+	ID      string      `xml:"id"`
+	Title   string      `xml:"title"`
+	Updated string      `xml:"updated"`
+	Author  atomAuthor  `xml:"author"`
+	Links   []atomLink  `xml:"link"`
+	Entries []atomEntry `xml:"entry"`
+}
+
+type atomAuthor struct {
+	Name string `xml:"name"`
+}
+
+type atomLink struct {
+	Rel  string `xml:"rel,attr"`
+	Type string `xml:"type,attr,omitempty"`
+	Href string `xml:"href,attr"`
+}
+
+type atomCategory struct {
+	Term  string `xml:"term,attr"`
+	Label string `xml:"label,attr"`
+}
+
+type atomEntry struct {
+	ID         string         `xml:"id"`
+	Title      string         `xml:"title"`
+	Published  string         `xml:"published"`
+	Updated    string         `xml:"updated"`
+	Link       atomLink       `xml:"link"`
+	Categories []atomCategory `xml:"category"`
+	Summary    string         `xml:"summary"`
+	Point      string         `xml:"http://www.georss.org/georss point,omitempty"` // latitude and longitude
+}
+
+// openDataAtom handles GET /open-data/reports.atom.
+func (h reportHandlers) openDataAtom(w http.ResponseWriter, r *http.Request) error {
+	filter, names, known, err := h.openFilter(w, r)
+	if err != nil || known {
+		return err
+	}
+	filter.Order = report.Changed
+	var page report.Page
+	if names != nil {
+		err = h.gates.do(r.Context(), r, func(ctx context.Context) (err error) {
+			page, err = h.reports.List(ctx, filter, nil, feedEntries, "")
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	self := origin(r) + r.URL.RequestURI()
+	feed := atomFeed{
+		ID: self, Title: h.cityName, Updated: time.Unix(0, 0).UTC().Format(time.RFC3339), // without an entry
+		Author: atomAuthor{h.cityName},
+		Links:  []atomLink{{Rel: "self", Type: "application/atom+xml", Href: self}, {Rel: "alternate", Type: "text/html", Href: origin(r) + "/"}},
+	}
+	words := previewWords[previewLanguages(h.categories.languages)[0]]
+	for i, v := range page.Reports {
+		if i == 0 {
+			feed.Updated = v.UpdatedAt.Format(time.RFC3339Nano)
+		}
+		feed.Entries = append(feed.Entries, atomEntryOf(v, names[v.Category.ID], words, origin(r)))
+	}
+	body, err := xml.Marshal(feed)
+	if err != nil {
+		return fmt.Errorf("encode feed: %w", err)
+	}
+	w.Header().Set("Content-Type", "application/atom+xml; charset=utf-8")
+	_, _ = w.Write(append([]byte(xml.Header), body...)) // the client may have left
+	return nil
+}
+
+func atomEntryOf(v report.View, category string, words wordsOfPreview, origin string) atomEntry {
+	e := atomEntry{
+		ID: v.ID.URN(), Title: v.Title, Published: v.CreatedAt.Format(time.RFC3339Nano), Updated: v.UpdatedAt.Format(time.RFC3339Nano),
+		Link: atomLink{Rel: "alternate", Type: "text/html", Href: origin + pathOf(v.ID)},
+		Categories: []atomCategory{
+			{Term: "category-" + strconv.Itoa(int(v.Category.ID)), Label: category},
+			{Term: string(v.Status), Label: words.statuses[v.Status]},
+		},
+		Summary: words.describe(v, category),
+	}
+	if v.Position != nil {
+		e.Point = fmt.Sprintf("%v %v", v.Position.Latitude, v.Position.Longitude)
+	}
+	return e
+}

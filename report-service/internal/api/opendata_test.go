@@ -109,7 +109,8 @@ func TestOpenDataFilters(t *testing.T) {
 	}
 }
 
-// Who has the open data gets it again once anything in it has changed, and not before.
+// A client that has the open data gets it again once anything in it has changed, and not
+// before.
 func TestOpenDataIsReadAgainOnceItChanged(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

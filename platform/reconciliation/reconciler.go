@@ -225,7 +225,7 @@ func (r *Reconciler) compare(ctx context.Context, tx pgx.Tx, d due, since time.T
 		if len(ids) == 0 {
 			continue
 		}
-		left, err := r.store.left(ctx, tx, q.Name, ids)
+		left, err := r.store.left(ctx, tx, q.Name, ids, m.From, m.Until)
 		if err != nil {
 			return res, err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/platform/event"
@@ -103,19 +104,33 @@ func (s *store) take(ctx context.Context, tx pgx.Tx) (d due, there bool, err err
 
 func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
-// leftSQL looks up each id by itself. A message that is a dead letter, or was one, is
-// accounted for: an operator sees it, or has dealt with it.
+// leftSQL first reads what was handled about when the messages were published, in the
+// order in which it was written: that has nearly all of them, and costs a tenth of a
+// lookup for each. It looks up the rest by id. A message that is a dead letter, or was
+// one, is accounted for: an operator sees it, or has dealt with it.
 const leftSQL = `
-	select p.id from unnest($2::uuid[]) as p (id)
-	where not exists (select from processed_messages m where m.consumer = $1 and m.message_id = p.id::text)
-	  and not exists (select from dead_letters d where d.queue = $1 and d.message_id = p.id::text)
-	  and not exists (select from delayed_messages w where w.queue = $1 and w.message_id = p.id::text)`
+	with recent as materialized (
+	  select message_id from processed_messages
+	  where consumer = $1 and processed_at >= $3::timestamptz - interval '5 seconds' and processed_at < $4::timestamptz + interval '5 seconds'
+	), rest as materialized (
+	  select p.id from unnest($2::uuid[]) as p (id)
+	  where not exists (select from recent r where r.message_id = p.id::text)
+	)
+	select id from rest
+	where not exists (select from processed_messages m where m.consumer = $1 and m.message_id = rest.id::text)
+	  and not exists (select from dead_letters d where d.queue = $1 and d.message_id = rest.id::text)
+	  and not exists (select from delayed_messages w where w.queue = $1 and w.message_id = rest.id::text)`
 
-// left returns those of the ids that are not accounted for in queue.
-func (s *store) left(ctx context.Context, tx pgx.Tx, queue string, ids []uuid.UUID) ([]uuid.UUID, error) {
+// left returns those of the ids, published from one time until another, that are not
+// accounted for in queue.
+func (s *store) left(ctx context.Context, tx pgx.Tx, queue string, ids []uuid.UUID, from, until time.Time) ([]uuid.UUID, error) {
+	packed := make([]pgtype.UUID, len(ids)) // pgx would encode uuid.UUID through its text
+	for i, id := range ids {
+		packed[i] = pgtype.UUID{Bytes: id, Valid: true}
+	}
 	// Planned each time: a plan that was made while the tables were empty would read the
 	// whole of them.
-	rows, err := tx.Query(ctx, leftSQL, pgx.QueryExecModeCacheDescribe, queue, ids)
+	rows, err := tx.Query(ctx, leftSQL, pgx.QueryExecModeCacheDescribe, queue, packed, from, until)
 	if err != nil {
 		return nil, fmt.Errorf("look for messages: %w", err)
 	}

@@ -28,9 +28,10 @@ const (
 	// more than resultTimeout, and than the clocks of two database servers differ: by
 	// then a transaction that records has ended, has an id, or waits for a lock.
 	settled = resultTimeout + 5*time.Second
-	// manifestRetry is the pause after an error, while a transaction that is still open
-	// holds the next manifest back, and while no queue takes one.
-	manifestRetry = 5 * time.Second
+	// manifestRetry is the pause after an error, and while a transaction that is still
+	// open holds the next manifest back; manifestUntaken that while no queue takes one.
+	manifestRetry   = 5 * time.Second
+	manifestUntaken = 30 * time.Second
 	// manifestSends bounds how many manifests are sent before the next is made.
 	manifestSends = 100
 )
@@ -89,7 +90,7 @@ func (p *manifestPublisher) step(ctx context.Context, conn *amqp.Connection) (wa
 		return 0, err
 	}
 	if !done {
-		wait = min(wait, manifestRetry)
+		wait = min(wait, manifestUntaken)
 	}
 	return wait, nil
 }
@@ -118,35 +119,29 @@ const manifestWindowSQL = `
 	from (select) as one
 	left join lateral (select * from outbox_manifests order by epoch desc, number desc limit 1) l on true`
 
-// make writes the next manifest if it is due, and returns when the one after is.
+// make writes the next manifest if it is due, and returns when the one after is. It
+// takes no transaction: what was published until the end of the window does not change.
 func (p *manifestPublisher) make(ctx context.Context) (wait time.Duration, err error) {
-	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
-		w, err := p.window(ctx, tx)
-		if err != nil {
-			return err
-		}
-		if due := w.from.Add(p.every); w.until.Before(due) {
-			// Not before the records of that time are settled, and not at once if a
-			// transaction holds it back.
-			wait = max(due.Add(p.settled).Sub(w.now), min(manifestRetry, p.every))
-			return nil
-		}
-		m, err := p.compose(ctx, tx, w)
-		if err != nil {
-			return err
-		}
-		return p.insert(ctx, tx, m)
-	})
+	w, err := p.window(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("make manifest: %w", err)
+		return 0, err
 	}
-	return wait, nil
+	if due := w.from.Add(p.every); w.until.Before(due) {
+		// Not before the records of that time are settled, and not at once if a
+		// transaction holds it back.
+		return max(due.Add(p.settled).Sub(w.now), min(manifestRetry, p.every)), nil
+	}
+	m, err := p.compose(ctx, w)
+	if err != nil {
+		return 0, err
+	}
+	return 0, p.insert(ctx, m)
 }
 
-func (p *manifestPublisher) window(ctx context.Context, tx pgx.Tx) (w manifestWindow, err error) {
+func (p *manifestPublisher) window(ctx context.Context) (w manifestWindow, err error) {
 	var last int64
 	var from *time.Time
-	err = tx.QueryRow(ctx, manifestWindowSQL, p.settled, p.marker).Scan(&w.epoch, &last, &w.number, &from, &w.until, &w.lostBefore, &w.now)
+	err = p.pool.QueryRow(ctx, manifestWindowSQL, p.settled, p.marker).Scan(&w.epoch, &last, &w.number, &from, &w.until, &w.lostBefore, &w.now)
 	if err != nil {
 		return w, fmt.Errorf("read the last manifest: %w", err)
 	}
@@ -164,12 +159,12 @@ func (p *manifestPublisher) window(ctx context.Context, tx pgx.Tx) (w manifestWi
 
 // compose reads what was published in w. If that is too much for a manifest, it ends
 // earlier: before the last transaction that recorded.
-func (p *manifestPublisher) compose(ctx context.Context, tx pgx.Tx, w manifestWindow) (event.Manifest, error) {
+func (p *manifestPublisher) compose(ctx context.Context, w manifestWindow) (event.Manifest, error) {
 	m := event.Manifest{Epoch: w.epoch, Number: w.number, From: w.from, Until: w.until, Messages: make(map[event.Key]event.IDs)}
 	if w.lostBefore != nil {
 		m.LostBefore = *w.lostBefore
 	}
-	rows, err := tx.Query(ctx, `
+	rows, err := p.pool.Query(ctx, `
 		select id, routing_key, published_at from outbox_messages
 		where status = 'published' and published_at >= $1 and published_at < $2
 		order by published_at limit $3`, w.from, w.until, event.MaxManifestIDs+1)
@@ -205,12 +200,12 @@ func (p *manifestPublisher) compose(ctx context.Context, tx pgx.Tx, w manifestWi
 }
 
 // insert keeps m until it was sent, and for as long as the messages that it names.
-func (p *manifestPublisher) insert(ctx context.Context, tx pgx.Tx, m event.Manifest) error {
+func (p *manifestPublisher) insert(ctx context.Context, m event.Manifest) error {
 	body, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("encode manifest: %w", err)
 	}
-	_, err = tx.Exec(ctx, `
+	_, err = p.pool.Exec(ctx, `
 		with old as (delete from outbox_manifests where ends_at < now() - $6::interval)
 		insert into outbox_manifests (epoch, number, starts_at, ends_at, body) values ($1, $2, $3, $4, $5)`,
 		m.Epoch, m.Number, m.From, m.Until, body, p.keep)

@@ -110,7 +110,8 @@ await() { wait "$2" || failed+=("$1"); }
 # the run: report COMMAND
 report() {
   local user=0 system=0 child_user child_system
-  cat "$logs"/*.flaky 2>/dev/null | sed -n 's/^\(.*\): 2 runs, 1 failures\?.*/\1/p' | sort -u >"$flaky_list"
+  # A run in which nothing was flaky has no such files.
+  find "$logs" -name '*.flaky' -exec sed -n 's/^\(.*\): 2 runs, 1 failures\?.*/\1/p' {} + | sort -u >"$flaky_list"
   if [[ -s $flaky_list ]]; then
     echo 'flaky, passed when run again:'
     sed 's/^/  /' "$flaky_list"

@@ -72,7 +72,7 @@ func (p fox) fileReport(photo string) {
 		firefox.Click(".categories label", ""),
 		firefox.Click("button.primary", word["new.next"]),
 		firefox.See("h2", word["new.ask.words"]),
-		firefox.Fill(word["new.title"], "Lamp is dark"),
+		firefox.Fill(word["new.title"], p.lamp),
 		firefox.Files("input[type=file]", photo),
 		firefox.Until(`document.querySelector('.chosen img')?.naturalWidth > 0`),
 	)
@@ -89,7 +89,7 @@ func (p fox) seeReportMove(official *client.Client) {
 	word := p.words
 	p.do(
 		firefox.Click("a.button", word["filed.see"]),
-		firefox.See("h1", "Lamp is dark"),
+		firefox.See("h1", p.lamp),
 		firefox.See("main", "Jalan Salak 12"),
 		firefox.See(".meta", word["status.pending"]),
 		firefox.Until(`[...document.querySelectorAll('.photos img[src^="/photos/"]')].some((i) => i.complete && i.naturalWidth > 0)`),
@@ -116,7 +116,7 @@ func (p fox) lookAround(other string) {
 	word := p.words
 	p.do(
 		firefox.Click("nav a", word["reports"]),
-		firefox.See(".card", "Lamp is dark"), // the list has moved
+		firefox.See(".card", p.lamp), // the list has moved
 		firefox.Click(".card a", other),
 		firefox.See("h1", other),
 		firefox.Click(".votes button", word["vote.upvote"]),
@@ -124,7 +124,7 @@ func (p fox) lookAround(other string) {
 		firefox.Until(`document.querySelector('.votes [aria-pressed=true]')`),
 	)
 	p.check("vote")
-	p.do(firefox.Click("button.bell", ""), firefox.See("dialog .group", "Lamp is dark"))
+	p.do(firefox.Click("button.bell", ""), firefox.See("dialog .group", p.lamp))
 	p.check("notifications")
 	p.do(
 		firefox.Click("dialog button", word["close"]),
@@ -138,7 +138,7 @@ func (p fox) lookAround(other string) {
 		firefox.Click(".tools button", word["menu"]),
 		firefox.Click("dialog button", word["sign-out"]),
 		firefox.Until(`location.pathname === '/' && !document.querySelector('.bell') && document.querySelector('.connection[data-state=live]')`),
-		firefox.See(".card", "Lamp is dark"),
+		firefox.See(".card", p.lamp),
 	)
 	p.check("list after signing out")
 }
@@ -148,6 +148,7 @@ type fox struct {
 	t *testing.T
 	*firefox.Tab
 	words map[string]string // the page's, by their keys
+	lamp  string            // the title of the report that is filed, which no other has
 }
 
 // startFox starts a Firefox as large as a phone, whose reader prefers a language.
@@ -158,7 +159,7 @@ func startFox(t *testing.T, language string) fox {
 		t.Fatal(err)
 	}
 	t.Cleanup(tab.Close)
-	page := fox{t, tab, make(map[string]string)}
+	page := fox{t, tab, make(map[string]string), "Lamp is dark " + language}
 	for _, part := range []string{"", "filed.", "settings."} {
 		file, err := os.ReadFile(filepath.Join(root(), "notification-service/internal/web/app/src/lang", part+language+".json"))
 		if err != nil {

@@ -393,13 +393,23 @@ func TestPageInternalWork(t *testing.T) {
 	)
 	page.do(browser.Go(c.gateway.URL+"/queue?report="+original.ID.String()), browser.See(".desk-detail a", "Duplicate 1"))
 
-	public := c.reader(ana).open("reports/" + report.ID.String())
-	public.do(browser.See("h1", "Lamp is out"))
-	if html, err := browser.Ask[string](public.Tab, `document.documentElement.outerHTML`); err != nil || strings.Contains(html, "complained") || strings.Contains(html, "two lamps") || strings.Contains(html, "Street lighting") {
-		t.Errorf("the resident's page shows what officials do (error: %v)", err)
+	// The reporter reads the question, and nobody else.
+	for _, name := range []string{"Ana", "Ben"} {
+		hidden := []string{"complained", "Street lighting"}
+		if name != "Ana" {
+			hidden = append(hidden, "two lamps")
+		}
+		public := c.reader(c.signIn(name, "resident")).open("reports/" + report.ID.String())
+		public.do(browser.See("h1", "Lamp is out"), browser.Until(`!document.querySelector('[aria-busy=true]')`))
+		html, err := browser.Ask[string](public.Tab, `document.documentElement.outerHTML`)
+		for _, words := range hidden {
+			if err != nil || strings.Contains(html, words) {
+				t.Errorf("a resident's page has %q (error: %v)", words, err)
+			}
+		}
+		public.checkFaults()
 	}
 	page.checkFaults()
-	public.checkFaults()
 }
 
 // A template is written once and fills in the form of one report and of many.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -583,6 +584,7 @@ func (c *stack) observe(w world, reports []client.Report, readers map[string]*cl
 		"/admin/dlq/groups", "/admin/dlq/stats", "/admin/dlq/export", "/admin/dlq/audit",
 		"/reports/categories", "/reports/categories/changes", "/admin/webhooks", "/admin/deliveries/1", "/admin/deliveries?report_id=" + reports[0].ID.String(),
 	})
+	w["the stories of messages"] = c.stories(operator)
 	w.readTables(c.t, c.reportDB, "reporters", "commenters")
 	w.readTables(c.t, c.notificationDB, "streams")
 	for name, p := range map[string]*process{"report-service": c.report, "notification-service": c.notification} {
@@ -673,6 +675,36 @@ func (c *stack) answers(user *client.Client, paths []string) []string {
 		}
 		all = append(all, withoutChance(fmt.Sprint(path, " ", status, " ", string(answer))))
 	}
+	return all
+}
+
+// stories returns what operators see of each message's way. Processes that handle a message
+// at the same time do so in any order, and what takes less than a millisecond has no duration.
+func (c *stack) stories(operator *client.Client) (all []string) {
+	c.t.Helper()
+	rows, err := c.reportDB.Query(c.t.Context(), `select id::text, report_id::text from outbox_messages order by seq`)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var paths []string
+	var id, report string
+	_, err = pgx.ForEachRow(rows, []any{&id, &report}, func() error {
+		paths = append(paths, "/admin/outbox/messages/"+id+"/story", "/admin/messages/"+id+"/story?report_id="+report)
+		return nil
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, told := range c.answers(operator, paths) {
+		entries := strings.Split(strings.ReplaceAll(told, `,"NUMBER"`, ""), "},{")
+		for i, entry := range entries { // without the brackets around them
+			_, entry, _ = strings.Cut(entry, `"at"`)
+			entries[i] = strings.TrimRight(entry, "}]\n")
+		}
+		slices.Sort(entries)
+		all = append(all, strings.Join(entries, "\n"))
+	}
+	slices.Sort(all)
 	return all
 }
 

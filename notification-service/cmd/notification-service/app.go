@@ -172,7 +172,7 @@ func (a *app) addEdge(ctx context.Context, cfg config.Config, pool *pgxpool.Pool
 	a.addMonitor(cfg, pool, db)
 	edge.Admin = append(admin.New(deadletter.NewStore(pool), delay.NewStore(pool), a.groups.Consumer, a.groups.Checker).Operations(),
 		admin.NewWebhooks(db.Endpoints, db.Deliveries, a.groups.Checker, cfg.Webhooks, cfg.Keys).Operations(),
-		admin.EmailOperations(db.Mails, crowd.NewRounding(cfg.Keys)), operators.ErasureOperations(a.eraser), operators.ScheduleOperations(a.schedule),
+		admin.StoryOperations(postgres.NewStories(pool, queuesOf(cfg.Topology)...)), admin.EmailOperations(db.Mails, crowd.NewRounding(cfg.Keys)), operators.ErasureOperations(a.eraser), operators.ScheduleOperations(a.schedule),
 		operators.HealthOperations(a.monitor), openapi.Operations{"workerPoolHistory": operators.History(past)})
 	if a.handler, err = api.New(edge); err != nil {
 		return fmt.Errorf("set up API: %w", err)
@@ -189,16 +189,21 @@ func (a *app) addEdge(ctx context.Context, cfg config.Config, pool *pgxpool.Pool
 // parts.
 func (a *app) addMonitor(cfg config.Config, pool *pgxpool.Pool, db *postgres.DB) {
 	worker := cfg.Topology.Named(webhook.Queue)
-	queues := []string{worker}
-	for _, key := range event.Keys() {
-		queues = append(queues, cfg.Topology.Queue(key))
-	}
-	a.broker = monitor.NewBroker(rabbit.Config{URL: cfg.RabbitURL, Name: "monitor", Log: a.log}, queues...)
+	a.broker = monitor.NewBroker(rabbit.Config{URL: cfg.RabbitURL, Name: "monitor", Log: a.log}, queuesOf(cfg.Topology)...)
 	a.monitor = monitor.New(admin.HealthParts(admin.HealthConfig{
 		Database: monitor.NewDatabase(pool, a.writes.Probe), Broker: a.broker, Nodes: a.groups.Checker.Nodes, Pools: a.groups.Consumer,
 		Letters: deadletter.NewStore(pool), Schedules: a.schedule.List, Targets: db.Ledger, Worker: worker,
 		Mail: cfg.Mail.Enabled(), Push: cfg.Push.Enabled(), Mails: db.Mails, Rounding: crowd.NewRounding(cfg.Keys),
 	})...)
+}
+
+// queuesOf returns the queues of all groups, also of those in other processes.
+func queuesOf(names event.Topology) []string {
+	queues := []string{names.Named(webhook.Queue)}
+	for _, key := range event.Keys() {
+		queues = append(queues, names.Queue(key))
+	}
+	return queues
 }
 
 // runMonitor reads the state of the parts until ctx ends.

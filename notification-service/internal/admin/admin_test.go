@@ -17,9 +17,11 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/admin"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
 	"github.com/cityconnect/cityconnect/platform/delay"
@@ -77,7 +79,7 @@ func openConsole(t *testing.T, r *consumertest.Harness, role auth.Role, webhookB
 		}
 		err = doc.Mount(g, service.Errors{Log: r.Log, Problems: admin.WebhookProblems},
 			append(admin.New(r.Letters, delay.NewStore(r.Pool), c, new(topology.Checker)).Operations(),
-				webhooks(t, r, webhookBroker).Operations(), openapi.Operations{"workerPoolHistory": operators.History(past)})...)
+				webhooks(t, r, webhookBroker).Operations(), admin.StoryOperations(postgres.NewStories(r.Pool, "queue.vote_received", "queue.webhooks")), openapi.Operations{"workerPoolHistory": operators.History(past)})...)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +186,7 @@ func TestOnlyOperators(t *testing.T) {
 	for _, path := range []string{
 		"/admin/dlq/stats", "/admin/dlq/groups", "/admin/dlq/messages", "/admin/dlq/messages/1",
 		"/admin/dlq/export", "/admin/dlq/replays", "/admin/dlq/audit", "/admin/workers", "/admin/workers/history",
-		"/admin/delayed",
+		"/admin/delayed", "/admin/messages/" + uuid.NewString() + "/story",
 	} {
 		c.call(http.MethodGet, path, "", http.StatusForbidden, nil)
 	}

@@ -193,6 +193,22 @@ const (
 	SessionRoleResident SessionRole = "resident"
 )
 
+// Defines values for StoryEntryKind.
+const (
+	StoryEntryKindDeadLettered      StoryEntryKind = "dead_lettered"
+	StoryEntryKindDeliveryAttempted StoryEntryKind = "delivery_attempted"
+	StoryEntryKindDeliveryEnded     StoryEntryKind = "delivery_ended"
+	StoryEntryKindDeliveryWritten   StoryEntryKind = "delivery_written"
+	StoryEntryKindDiscarded         StoryEntryKind = "discarded"
+	StoryEntryKindFirstFailed       StoryEntryKind = "first_failed"
+	StoryEntryKindHandled           StoryEntryKind = "handled"
+	StoryEntryKindNumbered          StoryEntryKind = "numbered"
+	StoryEntryKindParked            StoryEntryKind = "parked"
+	StoryEntryKindReplayed          StoryEntryKind = "replayed"
+	StoryEntryKindResolved          StoryEntryKind = "resolved"
+	StoryEntryKindRestarted         StoryEntryKind = "restarted"
+)
+
 // Defines values for WebhookState.
 const (
 	Disabled WebhookState = "disabled"
@@ -827,6 +843,12 @@ type MailLane struct {
 // MailLanguage defines model for MailLanguage.
 type MailLanguage string
 
+// MessageStory What happened to one message from its queues to its effect, and to the webhooks.
+type MessageStory struct {
+	// Entries In the order of their times.
+	Entries []StoryEntry `json:"entries"`
+}
+
 // Moderation The officials' moderation of the report: they have hidden
 // it, shown it again, or put other words in the place of some; or its reporter
 // has hidden the name (`name_hidden`) or withdrawn the report (`withdrawn`). The title of a hidden report is its
@@ -1281,6 +1303,46 @@ type Session struct {
 
 // SessionRole defines model for Session.Role.
 type SessionRole string
+
+// StoryEntry One thing that happened to a message. Facts that do not belong to its kind are left out.
+type StoryEntry struct {
+	At time.Time `json:"at"`
+
+	// Attempts How often it was tried until then.
+	Attempts int32 `json:"attempts,omitempty,omitzero"`
+
+	// Class Of the failure.
+	Class        string `json:"class,omitempty,omitzero"`
+	DeadLetterID int64  `json:"dead_letter_id,omitempty,omitzero"`
+	DeliveryID   int64  `json:"delivery_id,omitempty,omitzero"`
+
+	// DurationMs Of the attempt.
+	DurationMs int64          `json:"duration_ms,omitempty,omitzero"`
+	Kind       StoryEntryKind `json:"kind"`
+
+	// Number In the stream.
+	Number int64 `json:"number,omitempty,omitzero"`
+
+	// Place A queue, the stream `officials`, or the id of a webhook.
+	Place string `json:"place"`
+
+	// Reason Of the failure, or of what an operator did.
+	Reason   string    `json:"reason,omitempty,omitzero"`
+	ReplayID uuid.UUID `json:"replay_id,omitempty,omitzero"`
+
+	// State `waiting` to be sent or sent again, `held` back because the endpoint
+	// is disabled, `done`, `dead` when it was given up, or `cancelled`.
+	State DeliveryState `json:"state,omitempty,omitzero"`
+
+	// Status Of the endpoint's answer.
+	Status int32 `json:"status,omitempty,omitzero"`
+
+	// Until When it goes on.
+	Until time.Time `json:"until,omitempty,omitzero"`
+}
+
+// StoryEntryKind defines model for StoryEntry.Kind.
+type StoryEntryKind string
 
 // TimeOfDay Examples: 07:00
 type TimeOfDay = string

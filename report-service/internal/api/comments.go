@@ -60,15 +60,9 @@ func (h commentHandlers) addComment(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return fmt.Errorf("encode comment: %w", err)
 	}
-	idempotent, err := idempotentOf(r, req)
+	idempotent, err := idempotentOn(r, req, body)
 	if err != nil {
 		return err
-	}
-	if idempotent != nil {
-		// The key applies to this report alone: no client's key contains a
-		// space.
-		idempotent.Key = pathID(r).String() + " " + idempotent.Key
-		idempotent.Response = body
 	}
 	earlier, err := h.comments.Add(r.Context(), &comment, idempotent)
 	if err != nil {

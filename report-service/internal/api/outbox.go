@@ -10,6 +10,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/history"
 	"github.com/cityconnect/cityconnect/platform/operators"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/platform/story"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 )
@@ -22,6 +23,7 @@ type Relay interface {
 type outboxHandlers struct {
 	outbox  *outbox.Store
 	relay   Relay
+	photos  *story.Store // of the groups whose tables are in this database
 	history func(ctx context.Context, span time.Duration) (history.History, error)
 }
 
@@ -29,6 +31,7 @@ func (h outboxHandlers) operations() operations {
 	return operations{
 		"outboxStats":          {Handler: h.outboxStats, Timeout: service.DefaultTimeout},
 		"outboxHistory":        operators.History(h.history),
+		"outboxMessageStory":   {Handler: h.outboxStory, Timeout: service.DefaultTimeout},
 		"listOutboxMessages":   {Handler: h.listOutbox, Timeout: service.DefaultTimeout},
 		"retryOutboxMessage":   {Handler: h.retryOutbox, Timeout: service.DefaultTimeout},
 		"retryOutboxMessages":  {Handler: h.retryAllOutbox, Timeout: service.DefaultTimeout},
@@ -104,6 +107,37 @@ func outboxMessageOf(m outbox.Message) OutboxMessage {
 		ReportID: m.ReportID, ReportVersion: m.ReportVersion, CreatedAt: m.CreatedAt,
 		PublishedAt: orZero(m.PublishedAt), NextAttemptAt: orZero(m.NextAttemptAt),
 		RetryCount: m.RetryCount, LastError: orZero(m.LastError),
+	}
+}
+
+// outboxStory handles GET /admin/outbox/messages/{id}/story.
+func (h outboxHandlers) outboxStory(w http.ResponseWriter, r *http.Request) error {
+	id := pathID(r)
+	told, err := h.outbox.Story(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	entries, err := h.photos.Entries(r.Context(), id.String())
+	if err != nil {
+		return err
+	}
+	entries = append(told.Entries, entries...)
+	story.Sort(entries)
+	out := OutboxStory{TraceID: told.TraceID, Entries: make([]StoryEntry, len(entries))}
+	if told.Message != nil {
+		out.Message = outboxMessageOf(*told.Message)
+	}
+	for i, e := range entries {
+		out.Entries[i] = storyEntryOf(e)
+	}
+	return service.Encode(w, http.StatusOK, out)
+}
+
+func storyEntryOf(e story.Entry) StoryEntry {
+	return StoryEntry{
+		At: e.At, Kind: StoryEntryKind(e.Kind), Place: e.Place,
+		Attempts: orZero(e.Attempts), Class: orZero(e.Class), Reason: orZero(e.Reason), DurationMs: orZero(e.DurationMs),
+		Until: orZero(e.Until), DeadLetterID: orZero(e.DeadLetter), ReplayID: orZero(e.Replay),
 	}
 }
 

@@ -1,12 +1,17 @@
 package api_test
 
 import (
+	"bytes"
 	"net/http"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/story"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
@@ -62,6 +67,66 @@ func TestOperatorMendsTheOutbox(t *testing.T) {
 		t.Errorf("audit %+v", audit.Acts)
 	}
 	s.refuseMending(otto, failed[0].ID.String())
+}
+
+// The story of a message leads from its request to the confirm, and to the photo worker;
+// it is for operators alone, and names nobody.
+func TestStoryOfAMessage(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	otto := token(t, "otto", auth.Operator)
+	s.file(token(t, "secret-ann", auth.Resident), "anonymous")
+	page, _ := ok[api.OutboxPage](s, call{method: "GET", path: outboxPath + "?status=pending", token: otto}, http.StatusOK)
+	id := page.Messages[0].ID.String()
+	path := outboxPath + "/" + id + "/story"
+	told, answer := ok[api.OutboxStory](s, call{method: "GET", path: path, token: otto}, http.StatusOK)
+	if len(told.Entries) != 1 || told.Entries[0].Kind != api.StoryEntryKindAccepted || told.Message.ID.String() != id || len(told.TraceID) != 32 {
+		t.Errorf("a message that waits: %s", answer.body)
+	}
+	for _, sql := range []string{
+		`update outbox_messages set status = 'published', published_at = now() where id::text = $1`,
+		`insert into processed_messages (consumer, message_id, processed_at) values ('queue.photo_checks', $1, now() + interval '1 minute')`,
+		`insert into processed_messages (consumer, message_id) values ('queue.of.nobody', $1)`,
+	} {
+		if _, err := s.pool.Exec(t.Context(), sql, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told, answer = ok[api.OutboxStory](s, call{method: "GET", path: path, token: otto}, http.StatusOK)
+	if len(told.Entries) != 3 || told.Entries[1].Kind != api.StoryEntryKindPublished || told.Entries[2].Kind != api.StoryEntryKindHandled || told.Entries[2].Place != "queue.photo_checks" {
+		t.Errorf("a message that was handled: %s", answer.body)
+	}
+	if bytes.Contains(answer.body, []byte("secret")) || bytes.Contains(answer.body, []byte("otto")) {
+		t.Errorf("the story names somebody: %s", answer.body)
+	}
+	if told, _ := ok[api.OutboxStory](s, call{method: "GET", path: outboxPath + "/" + uuid.NewString() + "/story", token: otto}, http.StatusOK); len(told.Entries) != 0 {
+		t.Errorf("a message that is unknown has %d entries", len(told.Entries))
+	}
+	for _, r := range []refusal{
+		{"", call{method: "GET", path: path, token: token(t, "olga", auth.Official)}, 403, "forbidden", nil},
+		{"", call{method: "GET", path: path, token: token(t, "ann", auth.Resident)}, 403, "forbidden", nil},
+		{"", call{method: "GET", path: path}, 401, "unauthenticated", nil},
+		{"", call{method: "GET", path: outboxPath + "/7/story", token: otto}, 400, "invalid-input", []string{"id"}},
+	} {
+		s.wantProblem(r)
+	}
+}
+
+// Every kind of this service's entries is in the document.
+func TestStoryKindsAreDocumented(t *testing.T) {
+	t.Parallel()
+	document, err := os.ReadFile("openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, schema, _ := strings.Cut(string(document), "\n    StoryEntry:\n")
+	listed, _, _ := strings.Cut(schema, "        place:")
+	for _, kind := range story.Kinds() {
+		elsewhere := kind == story.Numbered || strings.HasPrefix(string(kind), "delivery_")
+		if regexp.MustCompile(`\b`+string(kind)+`\b`).MatchString(listed) == elsewhere {
+			t.Errorf("%s is listed: %t, want %t", kind, elsewhere, !elsewhere)
+		}
+	}
 }
 
 // The console has the past of the outbox at once, also that of other replicas.

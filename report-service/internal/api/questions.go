@@ -82,15 +82,9 @@ func (h questionHandlers) answerQuestion(w http.ResponseWriter, r *http.Request)
 	if err != nil {
 		return fmt.Errorf("encode answer: %w", err)
 	}
-	idempotent, err := idempotentOf(r, req)
+	idempotent, err := idempotentOn(r, req, body)
 	if err != nil {
 		return err
-	}
-	if idempotent != nil {
-		// The key applies to this report alone: no client's key contains a
-		// space.
-		idempotent.Key = pathID(r).String() + " " + idempotent.Key
-		idempotent.Response = body
 	}
 	earlier, err := h.questions.Answer(r.Context(), pathID(r), caller(r).ID, answer, idempotent)
 	if err != nil {

@@ -140,6 +140,17 @@ func idempotentOf(r *http.Request, req any) (*report.Idempotent, error) {
 	return &report.Idempotent{UserID: caller(r).ID, Key: key, Request: sha256.Sum256(content)}, nil
 }
 
+// idempotentOn is idempotentOf for what is added to the report in the path, with the
+// response to keep. The key applies to this report alone: no client's key contains a space.
+func idempotentOn(r *http.Request, req any, response []byte) (*report.Idempotent, error) {
+	idempotent, err := idempotentOf(r, req)
+	if idempotent != nil {
+		idempotent.Key = pathID(r).String() + " " + idempotent.Key
+		idempotent.Response = response
+	}
+	return idempotent, err
+}
+
 // idempotencyKey returns the key in a header, or "" without one. A key in quotes, as
 // in the IETF's draft of this header, is the same as without them.
 func idempotencyKey(header string) (string, error) {
@@ -272,15 +283,9 @@ func (h reportHandlers) replyToReport(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return fmt.Errorf("encode reply: %w", err)
 	}
-	idempotent, err := idempotentOf(r, req)
+	idempotent, err := idempotentOn(r, req, body)
 	if err != nil {
 		return err
-	}
-	if idempotent != nil {
-		// The key applies to this report alone: no client's key contains a
-		// space.
-		idempotent.Key = pathID(r).String() + " " + idempotent.Key
-		idempotent.Response = body
 	}
 	earlier, err := h.reports.Reply(r.Context(), pathID(r), reply, idempotent)
 	if err != nil {

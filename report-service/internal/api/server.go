@@ -28,6 +28,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/operators"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/platform/story"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -53,6 +54,7 @@ type Config struct {
 
 	Outbox        *outbox.Store
 	Relay         Relay
+	Story         *story.Store                                                           // of messages that other groups handle in this database
 	History       func(ctx context.Context, span time.Duration) (history.History, error) // of the outbox
 	Erasures      *erasure.Eraser
 	Schedules     *schedule.Scheduler
@@ -127,7 +129,7 @@ func New(cfg Config) (http.Handler, error) {
 			workbench.operations(),
 			deadlineHandlers{cfg.Deadlines, cfg.Categories}.operations(),
 			questionHandlers{cfg.Questions, ratelimit.New(cfg.ReportsPerUser)}.operations(),
-			outboxHandlers{cfg.Outbox, cfg.Relay, cfg.History}.operations(),
+			outboxHandlers{cfg.Outbox, cfg.Relay, cfg.Story, cfg.History}.operations(),
 			operators.ScheduleOperations(cfg.Schedules),
 			operations{"auditSchedules": {Handler: auditSchedules(cfg.ScheduleAudit), Timeout: service.DefaultTimeout}},
 			operators.ErasureOperations(cfg.Erasures),

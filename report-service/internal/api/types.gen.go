@@ -177,6 +177,23 @@ const (
 	StatusResolved   Status = "resolved"
 )
 
+// Defines values for StoryEntryKind.
+const (
+	StoryEntryKindAccepted     StoryEntryKind = "accepted"
+	StoryEntryKindDeadLettered StoryEntryKind = "dead_lettered"
+	StoryEntryKindDiscarded    StoryEntryKind = "discarded"
+	StoryEntryKindFirstFailed  StoryEntryKind = "first_failed"
+	StoryEntryKindHandled      StoryEntryKind = "handled"
+	StoryEntryKindParked       StoryEntryKind = "parked"
+	StoryEntryKindPublishDue   StoryEntryKind = "publish_due"
+	StoryEntryKindPublished    StoryEntryKind = "published"
+	StoryEntryKindReplayed     StoryEntryKind = "replayed"
+	StoryEntryKindRequeued     StoryEntryKind = "requeued"
+	StoryEntryKindResolved     StoryEntryKind = "resolved"
+	StoryEntryKindRestarted    StoryEntryKind = "restarted"
+	StoryEntryKindWithdrawn    StoryEntryKind = "withdrawn"
+)
+
 // Defines values for VoteType.
 const (
 	Downvote VoteType = "downvote"
@@ -1063,6 +1080,18 @@ type OutboxStats struct {
 // OutboxStatus The state of an outbox message.
 type OutboxStatus string
 
+// OutboxStory What happened to one message from its request to its confirm.
+type OutboxStory struct {
+	// Entries In the order of their times.
+	Entries []StoryEntry `json:"entries"`
+
+	// Message A message in the outbox. Its recipient is sealed and not shown.
+	Message OutboxMessage `json:"message,omitempty,omitzero"`
+
+	// TraceID Of the request. The log of each request names it.
+	TraceID string `json:"trace_id,omitempty,omitzero"`
+}
+
 // Outlook What a reporter learns about the work on the report.
 type Outlook struct {
 	// DepartmentName The department in charge; absent for none.
@@ -1505,6 +1534,35 @@ type StatusCount struct {
 	// Status The state of a report.
 	Status Status `json:"status"`
 }
+
+// StoryEntry One thing that happened to a message. Facts that do not belong to its kind are left out.
+type StoryEntry struct {
+	At time.Time `json:"at"`
+
+	// Attempts How often it was tried until then.
+	Attempts int32 `json:"attempts,omitempty,omitzero"`
+
+	// Class Of the failure.
+	Class        string `json:"class,omitempty,omitzero"`
+	DeadLetterID int64  `json:"dead_letter_id,omitempty,omitzero"`
+
+	// DurationMs From the commit to the confirm.
+	DurationMs int64          `json:"duration_ms,omitempty,omitzero"`
+	Kind       StoryEntryKind `json:"kind"`
+
+	// Place `outbox`, or a queue.
+	Place string `json:"place"`
+
+	// Reason Of the failure, or of what an operator did.
+	Reason   string    `json:"reason,omitempty,omitzero"`
+	ReplayID uuid.UUID `json:"replay_id,omitempty,omitzero"`
+
+	// Until When it goes on.
+	Until time.Time `json:"until,omitempty,omitzero"`
+}
+
+// StoryEntryKind defines model for StoryEntry.Kind.
+type StoryEntryKind string
 
 // Suspect A report that residents have reported as abuse.
 type Suspect struct {

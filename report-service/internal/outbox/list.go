@@ -46,6 +46,11 @@ type Page struct {
 	Next     string
 }
 
+// publishedSearched is among how many of the published rows one of a report or a trace is
+// looked for, the latest ones: neither has an index, which would cost each message a write.
+// So a search reads as many rows at the most, however many there are.
+const publishedSearched = 20_000
+
 // List returns the rows that match f, oldest first.
 func (s *Store) List(ctx context.Context, f Filter) (Page, error) {
 	var after int64
@@ -55,7 +60,11 @@ func (s *Store) List(ctx context.Context, f Filter) (Page, error) {
 			return Page{}, fault.NewInvalid("cursor", "must be the next_cursor of another page")
 		}
 	}
-	rows, err := s.pool.Query(ctx, listSQL, f.Status, after, f.RoutingKey, f.ReportID, f.Limit+1, f.ID, f.TraceID)
+	table := "outbox_messages"
+	if f.Status == Published && f.ID == uuid.Nil && (f.ReportID != uuid.Nil || f.TraceID != "") {
+		table = recentSQL
+	}
+	rows, err := s.pool.Query(ctx, fmt.Sprintf(listSQL, table), f.Status, after, f.RoutingKey, f.ReportID, f.Limit+1, f.ID, f.TraceID)
 	if err != nil {
 		return Page{}, fmt.Errorf("list outbox messages: %w", err)
 	}
@@ -74,7 +83,7 @@ func (s *Store) List(ctx context.Context, f Filter) (Page, error) {
 const listSQL = `
 	select seq, id, routing_key, status, report_id, report_version, created_at,
 	       published_at, next_attempt_at, retry_count, last_error
-	from outbox_messages
+	from %s
 	where status = $1 and seq > $2
 	  and ($3 = '' or routing_key = $3)
 	  and ($4 = '00000000-0000-0000-0000-000000000000'::uuid or report_id = $4)
@@ -82,3 +91,6 @@ const listSQL = `
 	  and ($7 = '' or split_part(headers ->> 'traceparent', '-', 2) = $7)
 	order by seq
 	limit $5`
+
+var recentSQL = fmt.Sprintf(
+	`(select * from outbox_messages where status = 'published' order by published_at desc limit %d) latest`, publishedSearched)

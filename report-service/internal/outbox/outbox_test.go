@@ -128,6 +128,45 @@ func TestList(t *testing.T) {
 	}
 }
 
+// Among many published messages those of a report or a trace are looked for among the
+// latest, by an index; one that is named is found however old it is.
+func TestListOfManyReadsTheLatest(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Report(t)
+	old, recent := write(t, pool, `status = 'published', published_at = now() - interval '2 days'`), write(t, pool, `status = 'published', published_at = now()`)
+	for _, sql := range []string{
+		`insert into outbox_messages (id, routing_key, payload, status, published_at, report_id, report_version, shard)
+		 select gen_random_uuid(), 'report.created', '{}', 'published', now() - interval '1 day' + i * interval '1 second', gen_random_uuid(), 1, 7
+		 from generate_series(1, 60000) i`,
+		`analyze`,
+	} {
+		if _, err := pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	watched, queries := pgtest.Watch(t, pool)
+	store := outbox.NewStore(watched, func(shards.Set) {})
+	for name, tt := range map[string]struct {
+		filter outbox.Filter
+		want   uuid.UUID
+	}{
+		"a trace":      {outbox.Filter{TraceID: trace}, recent},
+		"an old id":    {outbox.Filter{ID: old}, old},
+		"an id, newer": {outbox.Filter{ID: recent, TraceID: trace}, recent},
+	} {
+		tt.filter.Status, tt.filter.Limit = outbox.Published, 20
+		page, err := store.List(t.Context(), tt.filter)
+		if err != nil || len(page.Messages) != 1 || page.Messages[0].ID != tt.want {
+			t.Errorf("%s: %+v, error %v; want %s", name, page.Messages, err, tt.want)
+		}
+	}
+	for _, plan := range queries.Plans(t) {
+		if len(plan.Sequential) > 0 {
+			t.Errorf("read in sequence: %q:\n%s", plan.Sequential, plan.SQL)
+		}
+	}
+}
+
 func TestStatsByShard(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Report(t)

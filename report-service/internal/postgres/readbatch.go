@@ -157,6 +157,8 @@ func (l *lockedReport) check(official bool) error {
 	switch {
 	case !l.found, l.HiddenReason != "" && !official:
 		return report.ErrNotFound
+	case l.WithdrawnAt != nil:
+		return report.ErrWithdrawn
 	case l.HiddenReason != "":
 		return report.ErrHidden
 	}

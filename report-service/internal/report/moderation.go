@@ -14,6 +14,9 @@ const Hidden fault.Kind = "hidden"
 // ErrNotFound.
 var ErrHidden = fault.New(Hidden, "the report is hidden: show it again first")
 
+// ErrWithdrawn refuses an official's change to a report that its reporter has withdrawn.
+var ErrWithdrawn = fault.New(Hidden, "the report was withdrawn by its reporter, and stays so")
+
 // Hide hides f from everybody but officials and its reporter, who is notified
 // of the reason; ok is false if it is hidden already.
 func (f *Filing) Hide(reason string, ifMatch Versions, now time.Time) (ok bool, err error) {

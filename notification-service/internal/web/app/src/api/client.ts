@@ -52,6 +52,10 @@ export type FailureClass = NotificationSchemas['schemas']['FailureClass'];
 export type Replay = NotificationSchemas['schemas']['Replay'];
 export type Schedule = ReportSchemas['schemas']['Schedule'];
 export type ScheduleRun = ReportSchemas['schemas']['ScheduleRun'];
+/** One thing that happened to a message, in either service. */
+export type StoryEntry = Omit<NotificationSchemas['schemas']['StoryEntry'], 'kind'> & {
+  kind: NotificationSchemas['schemas']['StoryEntry']['kind'] | ReportSchemas['schemas']['StoryEntry']['kind'];
+};
 export type DelayedMessage = NotificationSchemas['schemas']['DelayedMessage'];
 export type Webhook = NotificationSchemas['schemas']['Webhook'];
 export type WebhookSummary = NotificationSchemas['schemas']['WebhookSummary'];

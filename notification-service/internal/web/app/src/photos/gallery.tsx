@@ -19,7 +19,7 @@ import { STAGES, stages } from './stages';
 const Redact = lazily(async () => (await import('./redact')).Redact, true);
 
 interface Props {
-  report: Pick<Report, 'id' | 'mine'>;
+  report: Pick<Report, 'id' | 'mine' | 'withdrawn_at'>;
   /** Whether the photos alone are shown at first, and what can be done with them once it is asked for. */
   folded?: boolean;
 }
@@ -33,7 +33,7 @@ export function Gallery({ report, folded = false }: Props) {
   const [shown, show] = useState<number>();
   const [redacting, setRedacting] = useState<Photo>();
   const [unfolded, setUnfolded] = useState(!folded);
-  const mayChange = report.mine || session.value?.role === 'official';
+  const mayChange = !report.withdrawn_at && (report.mine || session.value?.role === 'official');
   const changes = mayChange && unfolded;
   const photos = open.photos.value;
   const after = photos.filter(({ purpose }) => purpose === 'after');

@@ -16,6 +16,7 @@ import { Departments } from './departments';
 import { Email } from './email/email';
 import { health, partOf, useHealth, type Service } from './health';
 import { lightsOf } from './lights';
+import { MessageStory } from './message/message';
 import { Outbox } from './outbox';
 import { Overview } from './overview';
 import { Queues } from './queues';
@@ -55,6 +56,7 @@ const sections: [Section, ...Section[]] = [
   { path: 'schedules', name: 'schedules', view: Schedules, waiting: failedJobs },
   { path: 'audit', name: 'audit', view: Audit },
   { path: 'search', name: 'search.button', view: SearchResults, hidden: true },
+  { path: 'messages', name: 'story', view: MessageStory, hidden: true },
   { path: 'categories', name: 'categories', view: Categories, setting: true },
   { path: 'departments', name: 'departments', view: Departments, setting: true },
   { path: 'calendar', name: 'calendar', view: CityCalendar, setting: true },

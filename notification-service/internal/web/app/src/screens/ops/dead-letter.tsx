@@ -10,6 +10,7 @@ import { usePoll } from '../../ui/poll';
 import { href } from '../../ui/router';
 import { Time } from '../../ui/time';
 import { EditForm } from './edit-form';
+import { StoryLink } from './message/message';
 import { Reason } from './reason';
 import { ReportLink } from './report-link';
 import { Waiting } from './waiting';
@@ -42,6 +43,7 @@ export function DeadLetterDetail({ id }: { id: number }) {
             {found.close_reason && <span>{found.close_reason}</span>}
             <span>#{found.id}</span>
             <Copy text={found.message_id} />
+            <StoryLink id={found.message_id} />
             <ReportLink letter={found} />
             {found.parent_id && <a href={href(`ops/dead-letters/${found.parent_id}`)}>{t('dead.edited-from')}</a>}
           </p>

@@ -10,6 +10,7 @@ import { usePoll } from '../../ui/poll';
 import { href } from '../../ui/router';
 import { Time, timeWithSeconds } from '../../ui/time';
 import { Figure } from './figure';
+import { StoryLink } from './message/message';
 import { ChooseRange, useOutboxPast } from './past';
 import { Reason } from './reason';
 import { Waiting } from './waiting';
@@ -165,6 +166,7 @@ function Failed({ message, onDone }: { message: OutboxMessage; onDone(): void })
         <strong>{message.routing_key}</strong>
         <p class="meta">
           <Copy text={message.id} />
+          <StoryLink id={message.id} />
           <a href={href(`reports/${message.report_id}`)}>{t('report')}</a>
           <Time at={message.created_at} />
           <span>{t('attempts', { count: number(message.retry_count) })}</span>

@@ -110,6 +110,7 @@ test('a place that does not answer takes nothing from the others', async () => {
   expect(route.value.query.get('q')).toBe(id);
   expect(root.querySelector('[role=status]')?.textContent).toBe('1 row found');
   expect(root.querySelector('a[href="/ops/webhooks/3/7"]')?.textContent).toBe('report.created');
+  expect(root.querySelector('a[href="/ops/messages/m1"]')?.textContent).toBe('Story');
   expect(root.querySelector('section[aria-label=Outbox] [role=alert]')).not.toBeNull();
 });
 

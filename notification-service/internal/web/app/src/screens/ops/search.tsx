@@ -7,6 +7,7 @@ import { Fault } from '../../ui/problem';
 import { go, href, route } from '../../ui/router';
 import { Time } from '../../ui/time';
 import { find, questionOf, type Found, type Results } from './find';
+import { StoryLink } from './message/message';
 import { Waiting } from './waiting';
 
 /** The console's one search field: it leads to what is found. */
@@ -75,6 +76,7 @@ export function SearchResults() {
                   {t(`search.outbox.${message.status}`)}
                 </span>
                 <code>{message.id}</code>
+                <StoryLink id={message.id} />
                 <Time at={message.published_at ?? message.created_at} full seconds />
               </p>
               {message.last_error && <code>{message.last_error}</code>}
@@ -93,6 +95,7 @@ export function SearchResults() {
                 </span>
                 <span>{letter.queue}</span>
                 <code>{letter.message_id}</code>
+                <StoryLink id={letter.message_id} />
                 <Time at={letter.failed_at} full seconds />
               </p>
             </div>
@@ -106,6 +109,7 @@ export function SearchResults() {
               <a href={href('ops/queues')}>{message.queue}</a>
               <p class="meta">
                 <code>{message.message_id}</code>
+                <StoryLink id={message.message_id} />
                 <span>
                   {t('delayed.until')} <Time at={message.due_at} full seconds />
                 </span>
@@ -124,6 +128,7 @@ export function SearchResults() {
                   {t(`delivery.state.${delivery.state}`)}
                 </span>
                 <code>{delivery.message_id}</code>
+                <StoryLink id={delivery.message_id} />
                 <Time at={delivery.created_at} full seconds />
               </p>
             </div>

@@ -27,7 +27,7 @@ export function Acts({ acts }: { acts: Act[] }) {
             class={act.text && !['move', 'reply', 'correct', 'keep'].includes(act.action) ? 'internal' : undefined}
           >
             {!['overdue', 'expire'].includes(act.action) && (
-              <strong>{act.by.id === session.value?.sub ? t('audit.you') : act.by.name}</strong>
+              <strong>{act.by.id === session.value?.sub ? t('audit.you') : act.by.id === 'system' ? t('acts.system') : act.by.name}</strong>
             )}{' '}
             <What act={act} />
             <small class="quiet">

@@ -153,6 +153,7 @@ function Head({ task, open, onCorrect }: { task: Task; open: OpenWork; onCorrect
         <span aria-live="polite">
           <Badge status={task.status} />
         </span>
+        {task.withdrawn_at && <strong>{t('withdrawn')}</strong>}
         <span>{categoryName(task)}</span>
         {task.privacy_level === 'anonymous' && <span>{t('report.by-nobody')}</span>}
         {words?.reporter && <span>{t('report.by', { name: words.reporter })}</span>}
@@ -165,7 +166,11 @@ function Head({ task, open, onCorrect }: { task: Task; open: OpenWork; onCorrect
         </span>
         <a href={href(`reports/${task.id}`)}>{t('work.public')}</a>
       </p>
-      {words ? <Gallery report={{ id: task.id, mine: false }} folded /> : <p class="skeleton" aria-hidden="true" />}
+      {words ? (
+        <Gallery report={{ id: task.id, mine: false, ...(task.withdrawn_at && { withdrawn_at: task.withdrawn_at }) }} folded />
+      ) : (
+        <p class="skeleton" aria-hidden="true" />
+      )}
       {words && <p class="story">{words.description}</p>}
       {task.address && <p>{task.address}</p>}
       {points.length > 0 && (
@@ -222,15 +227,16 @@ function MoreActs({ task, open }: { task: Task; open: OpenWork }) {
 }
 
 /** Until when the work is to be finished, and whether the clock stands still because the reporter was asked something. */
-function Due({ task: { status, due_at, overdue_level, question }, onAsk }: { task: Task; onAsk(): void }) {
-  if (status !== 'pending' && status !== 'in_progress') return null;
+function Due({ task, onAsk }: { task: Task; onAsk(): void }) {
+  const { due_at, overdue_level, question } = task;
+  const isOpen = task.status === 'pending' || task.status === 'in_progress';
+  if (task.hidden_reason || (!isOpen && !task.disputed)) return null;
   return (
     <p class="bar">
       <Overdue level={overdue_level} />
       {due_at && <span>{t('work.due', { time: exactTime(new Date(due_at)) })}</span>}
-      {question ? (
-        <span>{t('work.waits-until', { day: dayOf(question.ends_on) })}</span>
-      ) : (
+      {question && <span>{t('work.waits-until', { day: dayOf(question.ends_on) })}</span>}
+      {isOpen && !question && (
         <button type="button" class="link" aria-haspopup="dialog" onClick={onAsk}>
           {t('ask')}
         </button>

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 
 import type { Task, Work } from '../../api/client';
 import { t } from '../../lang/queue';
@@ -8,12 +8,24 @@ import { Fault } from '../../ui/problem';
 import { href } from '../../ui/router';
 import { Time } from '../../ui/time';
 
+/** How often a resolved report is read again: no event says that it is confirmed, or that the words have changed. */
+const READ_MS = 10_000;
+
 /** What the reporter says about a resolution: on top while it is disputed, for it is to be decided on. */
 export function Judged({ task, open }: { task: Task; open: OpenWork }) {
+  const isResolved = task.status === 'resolved';
+  useEffect(() => {
+    if (!isResolved) return;
+    const timer = setInterval(() => document.visibilityState === 'visible' && void open.load(), READ_MS);
+    return () => clearInterval(timer);
+  }, [open, isResolved]);
   const work = open.work.value;
   if (!work) return null;
   if (task.disputed) return <Disputed task={task} work={work} keep={(note) => open.keepResolved(task, note)} />;
-  return work.verdict?.text ? <Said verdict={work.verdict} /> : null;
+  const { verdict } = work;
+  if (!verdict || (!isResolved && !verdict.text)) return null;
+  // A dispute that has ended was about an earlier resolution, or is decided.
+  return <Said verdict={verdict} earlier={!verdict.fixed || !isResolved} />;
 }
 
 type Verdict = NonNullable<Work['verdict']>;
@@ -43,10 +55,11 @@ function Disputed({ task, work: { verdict, disputes = [] }, keep }: { task: Task
 }
 
 /** The reporter's word, which officials alone read. */
-function Said({ verdict: { fixed, text, given_at } }: { verdict: Verdict }) {
+function Said({ verdict: { fixed, text, given_at }, earlier = false }: { verdict: Verdict; earlier?: boolean }) {
   return (
     <p class="internal said">
       <small>
+        {earlier && `${t('disputed.earlier')} `}
         {t(fixed ? 'timeline.confirmed' : 'timeline.disputed')} · <Time at={given_at} />
       </small>
       {text && <br />}

@@ -1,42 +1,8 @@
-import { useState } from 'preact/hooks';
-
 import { t } from '../../lang/i18n';
-import { toast } from '../../state/toasts';
-import { Fault } from '../../ui/problem';
+import { FinalForm } from './final-form';
 
-interface Props {
-  hide(): Promise<void>;
-  onClose(): void;
-}
-
-/** Says what hiding one's name does and what it cannot do, and asks once more. */
-export function HideNameForm({ hide, onClose }: Props) {
-  const [error, setError] = useState<unknown>();
-  const [busy, setBusy] = useState(false);
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    if (busy) return;
-    setBusy(true);
-    try {
-      await hide();
-      toast(t('hide-name.done'));
-      onClose();
-    } catch (failure) {
-      setError(failure);
-      setBusy(false);
-    }
-  };
-  return (
-    <form class="stack" onSubmit={submit} aria-busy={busy}>
-      <ul>
-        <li>{t('hide-name.does')}</li>
-        <li>{t('hide-name.comments')}</li>
-        <li>{t('hide-name.mails')}</li>
-        <li>{t('hide-name.cannot')}</li>
-        <li>{t('hide-name.forever')}</li>
-      </ul>
-      <Fault error={error} />
-      <button class="primary">{t('hide-name')}</button>
-    </form>
-  );
+/** Asks the reporter whether to hide their name. */
+export function HideNameForm({ hide, onClose }: { hide(): Promise<void>; onClose(): void }) {
+  const points = [t('hide-name.does'), t('hide-name.comments'), t('hide-name.mails'), t('hide-name.cannot'), t('hide-name.forever')];
+  return <FinalForm points={points} button={t('hide-name')} kind="primary" done={t('hide-name.done')} act={hide} onClose={onClose} />;
 }

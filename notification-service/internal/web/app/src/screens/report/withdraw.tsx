@@ -1,41 +1,8 @@
-import { useState } from 'preact/hooks';
-
 import { t } from '../../lang/i18n';
-import { toast } from '../../state/toasts';
-import { Fault } from '../../ui/problem';
+import { FinalForm } from './final-form';
 
-interface Props {
-  withdraw(): Promise<void>;
-  onClose(): void;
-}
-
-/** Says what withdrawing a report does, and asks once more. */
-export function WithdrawForm({ withdraw, onClose }: Props) {
-  const [error, setError] = useState<unknown>();
-  const [busy, setBusy] = useState(false);
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    if (busy) return;
-    setBusy(true);
-    try {
-      await withdraw();
-      toast(t('withdraw.done'));
-      onClose();
-    } catch (failure) {
-      setError(failure);
-      setBusy(false);
-    }
-  };
-  return (
-    <form class="stack" onSubmit={submit} aria-busy={busy}>
-      <ul>
-        <li>{t('withdraw.hides')}</li>
-        <li>{t('withdraw.ends')}</li>
-        <li>{t('withdraw.deletes')}</li>
-        <li>{t('withdraw.forever')}</li>
-      </ul>
-      <Fault error={error} />
-      <button class="danger">{t('withdraw')}</button>
-    </form>
-  );
+/** Asks the reporter whether to withdraw the report. */
+export function WithdrawForm({ withdraw, onClose }: { withdraw(): Promise<void>; onClose(): void }) {
+  const points = [t('withdraw.hides'), t('withdraw.ends'), t('withdraw.deletes'), t('withdraw.forever')];
+  return <FinalForm points={points} button={t('withdraw')} kind="danger" done={t('withdraw.done')} act={withdraw} onClose={onClose} />;
 }

@@ -7,6 +7,7 @@ import { Fault } from '../../../ui/problem';
 import { usePoll } from '../../../ui/poll';
 import { href } from '../../../ui/router';
 import { Time } from '../../../ui/time';
+import { StoryLink } from '../message/message';
 import { DeliveryState, milliseconds } from './state';
 
 /** One delivery: what is sent, each attempt with its answer, and sending it again. */
@@ -26,6 +27,7 @@ export function DeliveryDetail({ webhook, id }: { webhook: string; id: number })
           <p class="meta" role="status">
             <DeliveryState state={found.state} />
             <Time at={found.created_at} full />
+            <StoryLink id={found.message_id} />
             {found.report_id && <a href={href(`reports/${found.report_id}`)}>{t('report')}</a>}
           </p>
           <Resend delivery={found} onDone={delivery.refresh} />

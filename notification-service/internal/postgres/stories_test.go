@@ -1,0 +1,144 @@
+package postgres_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/platform/story"
+)
+
+// told is a message that was handled in two queues, has a number in the officials' stream
+// and in a reader's, was sent to one endpoint at the second attempt and waits for another.
+type told struct {
+	message          string
+	report           uuid.UUID
+	endpoint, behind uuid.UUID
+}
+
+func writeStory(t *testing.T, pool *pgxpool.Pool) told {
+	t.Helper()
+	s := told{uuid.NewString(), uuid.New(), uuid.New(), uuid.New()}
+	exec := func(sql string, args ...any) {
+		t.Helper()
+		if _, err := pool.Exec(t.Context(), sql, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(`insert into processed_messages (consumer, message_id, processed_at)
+		select q, $1, now() - interval '60 seconds' from unnest(array['queue.report_created', 'queue.webhooks']) q`, s.message)
+	exec(`insert into streams (name, last_seq) values ('role:official', 41), ('user:secret', 7)`)
+	exec(`insert into notifications (stream_id, seq, id, message_id, type, report_id, report_version, data, created_at)
+		select id, last_seq, gen_random_uuid(), $1, 'report.created', $2, 1, '{}', now() - interval '59 seconds' from streams`, s.message, s.report)
+	for i, endpoint := range []uuid.UUID{s.endpoint, s.behind} {
+		exec(`insert into webhook_endpoints (id, url, secret) values ($1, 'https://secret.example.org', 'secret')`, endpoint)
+		exec(`insert into deliveries (channel, lane, target, message_id, kind, body, state, attempts, last_class, created_at, done_at)
+			values ('webhook', $1::text, $1::text, $2, 'report.created', '{}', $3, $4, '', now() - interval '58 seconds',
+				case when $4 > 0 then now() - interval '50 seconds' end)`,
+			endpoint, s.message, []string{"done", "waiting"}[i], []int{2, 0}[i])
+	}
+	exec(`insert into delivery_attempts (delivery_id, n, at, duration_ms, status, class, error, response)
+		select id, n, done_at - (2 - n) * interval '5 seconds', 120, status, class, 'secret', 'secret'
+		from deliveries, (values (1, 503, 'answer'), (2, 200, 'ok')) a (n, status, class) where state = 'done'`)
+	// Of readers there is more, under the ids of their notifications.
+	exec(`insert into deliveries (channel, lane, target, message_id, kind, body)
+		select c, 'secret', 'secret', n.id::text, n.type, '' from notifications n, unnest(array['email', 'push']) c`)
+	return s
+}
+
+// The story leads from the queues to the webhooks, and has nothing of readers.
+func TestStoryHasTheWebhooksAndNoReader(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Notification(t)
+	s := writeStory(t, pool)
+	stories := postgres.NewStories(pool, "queue.report_created", "queue.webhooks")
+	read := func(message string, report uuid.UUID) []story.Entry {
+		t.Helper()
+		entries, err := stories.Entries(t.Context(), message, report)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return entries
+	}
+	got := read(s.message, s.report)
+	type fact struct {
+		kind  story.Kind
+		place string
+	}
+	want := []fact{
+		{story.Handled, "queue.report_created"}, {story.Handled, "queue.webhooks"}, {story.Numbered, "officials"},
+		{story.DeliveryWritten, s.endpoint.String()}, {story.DeliveryWritten, s.behind.String()},
+		{story.DeliveryAttempted, s.endpoint.String()}, {story.DeliveryAttempted, s.endpoint.String()}, {story.DeliveryEnded, s.endpoint.String()},
+	}
+	var facts []fact
+	for _, e := range got {
+		facts = append(facts, fact{e.Kind, e.Place})
+	}
+	slices.SortFunc(facts[0:2], func(a, b fact) int { return len(b.place) - len(a.place) }) // at the same time
+	if facts[3].place != s.endpoint.String() {
+		facts[3], facts[4] = facts[4], facts[3] // likewise
+		got[3], got[4] = got[4], got[3]
+	}
+	if !slices.Equal(facts, want) {
+		t.Fatalf("entries %+v, want %+v", facts, want)
+	}
+	if *got[2].Number != 41 || *got[3].State != "done" || got[3].Until != nil || *got[4].State != "waiting" || got[4].Until == nil {
+		t.Errorf("entries %+v: want number 41, one delivery done and one that waits until a time", got[2:5])
+	}
+	if first := got[5]; *first.Attempts != 1 || *first.Status != 503 || *first.Class != "answer" || *first.DurationMs != 120 || first.Reason != nil {
+		t.Errorf("the first attempt is %+v", first)
+	}
+	if end := got[7]; *end.Attempts != 2 || *end.State != "done" || end.Class != nil {
+		t.Errorf("the end is %+v", end)
+	}
+	if got := read(s.message, uuid.Nil); len(got) != len(want)-1 {
+		t.Errorf("%d entries without the report, want all but the number", len(got))
+	}
+	if got := read(uuid.NewString(), s.report); len(got) != 0 {
+		t.Errorf("another message about the report has the entries %+v", got)
+	}
+}
+
+// Among many messages one is found by keys. The endpoints, which are a thousand at most, are
+// read all.
+func TestStoryIsFoundByKeys(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Notification(t)
+	s := writeStory(t, pool)
+	for _, sql := range []string{
+		`insert into processed_messages (consumer, message_id) select 'queue.webhooks', gen_random_uuid() from generate_series(1, 15000)`,
+		`insert into message_starts (queue, message_id, starts) select 'queue.webhooks', gen_random_uuid(), 1 from generate_series(1, 5000)`,
+		`insert into delayed_messages (queue, message_id, type, due_at, body, properties, headers)
+			select 'queue.webhooks', gen_random_uuid(), 'x', now(), '{}', '{}', '{}' from generate_series(1, 5000)`,
+		`insert into dead_letters (queue, message_id, type, body, properties, headers, error_class, error, error_group, first_failed_at, failed_at)
+			select 'queue.webhooks', gen_random_uuid(), 'x', '{}', '{}', '{}', 'permanent', 'x', 'x', now(), now() from generate_series(1, 5000)`,
+		`insert into dead_letter_attempts (dead_letter_id, failed_at, retries, retry_reason, error_class, error) select id, failed_at, 0, '', 'x', 'x' from dead_letters`,
+		`insert into webhook_endpoints (id, url, secret) select gen_random_uuid(), 'https://example.org', 'secret' from generate_series(1, 48)`,
+		`insert into deliveries (channel, lane, target, message_id, kind, body)
+			select 'webhook', e.id::text, e.id::text, gen_random_uuid(), 'x', '{}' from webhook_endpoints e, generate_series(1, 300)`,
+		`insert into delivery_attempts (delivery_id, n, at, duration_ms, class) select id, 3, now(), 1, 'ok' from deliveries`,
+		`insert into streams (name) select 'user:' || i from generate_series(1, 2000) i`,
+		`insert into notifications (stream_id, seq, id, message_id, type, report_id, report_version, data, created_at)
+			select s.id, 100 + i, gen_random_uuid(), gen_random_uuid(), 'x', gen_random_uuid(), 1, '{}', now() from streams s, generate_series(1, 10) i`,
+		`analyze`,
+	} {
+		if _, err := pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	watched, queries := pgtest.Watch(t, pool)
+	entries, err := postgres.NewStories(watched, "queue.report_created", "queue.webhooks").Entries(t.Context(), s.message, s.report)
+	if err != nil || len(entries) < 8 {
+		t.Fatalf("%d entries, error %v; want 8 and more", len(entries), err)
+	}
+	const most = 400 // the key of deliveries is looked up for each of fifty endpoints
+	for _, plan := range queries.Plans(t) {
+		if plan.Blocks > most || len(plan.Sequential) > 1 || len(plan.Sequential) == 1 && plan.Sequential[0] != "webhook_endpoints" {
+			t.Errorf("%d blocks are read, want at most %d; in sequence %q, want none but the endpoints:\n%s", plan.Blocks, most, plan.Sequential, plan.SQL)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+/** One message's way through both services, by time, and what of it is missing. */
+import { must, notificationService, reportService, type OutboxMessage, type StoryEntry } from '../../../api/client';
+
+/** What a service said, or why it said nothing. */
+interface Side {
+  entries: StoryEntry[];
+  /** Of the outbox alone. */
+  message?: OutboxMessage;
+  trace_id?: string;
+  error?: unknown;
+}
+
+export interface Story {
+  /** The row in the outbox, as long as there is one. */
+  message?: OutboxMessage;
+  trace?: string;
+  entries: StoryEntry[];
+  /** Why one side, or both, said nothing. */
+  errors: unknown[];
+  missing: Missing[];
+}
+
+/** What has not happened, or is not known any more. */
+export type Missing = 'gone' | 'failed' | 'not-published' | 'not-handled' | 'letter-open';
+
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+
+/** Asks both services. One that does not answer takes nothing from the other. */
+export async function readStory(id: string): Promise<Story> {
+  // The outbox knows no other ids; dead letters of other programs have some.
+  const outbox: Side = UUID.test(id)
+    ? await side(must(reportService.GET('/admin/outbox/messages/{id}/story', { params: { path: { id } } })))
+    : { entries: [] };
+  const report = outbox.message?.report_id;
+  const effects = await side(
+    must(
+      notificationService.GET('/admin/messages/{id}/story', { params: { path: { id }, query: { ...(report && { report_id: report }) } } }),
+    ),
+  );
+  const entries = [...outbox.entries, ...effects.entries].sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
+  return {
+    ...(outbox.message && { message: outbox.message }),
+    ...(outbox.trace_id && { trace: outbox.trace_id }),
+    entries,
+    errors: [outbox.error, effects.error].filter((error) => error !== undefined),
+    missing: missingOf(outbox, effects),
+  };
+}
+
+async function side(pending: Promise<Side>): Promise<Side> {
+  try {
+    return await pending;
+  } catch (error) {
+    return { entries: [], error };
+  }
+}
+
+/** What a side that did not answer would have said is not missing: it is unknown. */
+function missingOf(outbox: Side, effects: Side): Missing[] {
+  const missing: Missing[] = [];
+  const status = outbox.message?.status;
+  if (!outbox.error && !outbox.message) missing.push('gone');
+  if (status === 'failed') missing.push('failed');
+  if (status === 'pending') missing.push('not-published');
+  if (effects.error) return missing;
+  const open = openLetters(effects.entries);
+  if (open) missing.push('letter-open');
+  const handled = [...outbox.entries, ...effects.entries].some(({ kind }) => kind === 'handled');
+  if (status === 'published' && !handled && !open) missing.push('not-handled');
+  return missing;
+}
+
+/** Whether a dead letter waits for an operator, or for the effect of its replay. */
+function openLetters(entries: StoryEntry[]): boolean {
+  const closed = new Set(entries.filter(({ kind }) => kind === 'resolved' || kind === 'discarded').map((entry) => entry.dead_letter_id));
+  return entries.some(({ kind, dead_letter_id }) => kind === 'dead_lettered' && !closed.has(dead_letter_id));
+}

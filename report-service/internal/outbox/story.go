@@ -1,0 +1,93 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/platform/story"
+)
+
+// A Story is what the outbox knows of one message.
+type Story struct {
+	Message *Message // nil if its row is gone: published long ago, or discarded
+	TraceID string   // of the request
+	Entries []story.Entry
+}
+
+// actsSearched is among how many of operators' latest acts a message is looked for:
+// they have no index by it, and an hour of failed messages may have been retried at once.
+const actsSearched = 5000
+
+// Story returns what happened to a message until the broker confirmed it. A message that
+// is unknown has no entries.
+func (s *Store) Story(ctx context.Context, id uuid.UUID) (Story, error) {
+	var m Message
+	var told Story
+	err := s.pool.QueryRow(ctx, `
+		select seq, id, routing_key, status, report_id, report_version, created_at,
+		       published_at, next_attempt_at, retry_count, last_error, split_part(headers ->> 'traceparent', '-', 2)
+		from outbox_messages where id = $1`, id).Scan(&m.Seq, &m.ID, &m.RoutingKey, &m.Status, &m.ReportID, &m.ReportVersion, &m.CreatedAt,
+		&m.PublishedAt, &m.NextAttemptAt, &m.RetryCount, &m.LastError, &told.TraceID)
+	switch {
+	case err == nil:
+		told.Message, told.Entries = &m, m.entries()
+	case !errors.Is(err, pgx.ErrNoRows):
+		return Story{}, fmt.Errorf("read outbox message: %w", err)
+	}
+	acts, err := s.acts(ctx, id)
+	told.Entries = append(told.Entries, acts...)
+	return told, err
+}
+
+// place is where the entries of the outbox happened.
+const place = "outbox"
+
+// entries are what the row says of its past, and of its next attempt.
+func (m Message) entries() []story.Entry {
+	entries := []story.Entry{{At: m.CreatedAt, Kind: story.Accepted, Place: place}}
+	if m.NextAttemptAt != nil {
+		entries = append(entries, story.Entry{
+			At: *m.NextAttemptAt, Kind: story.PublishDue, Place: place, Attempts: &m.RetryCount, Reason: m.LastError,
+		})
+	}
+	if m.PublishedAt != nil {
+		entries = append(entries, story.Entry{
+			At: *m.PublishedAt, Kind: story.Published, Place: place,
+			Attempts: new(m.RetryCount + 1), DurationMs: new(m.PublishedAt.Sub(m.CreatedAt).Milliseconds()),
+		})
+	}
+	return entries
+}
+
+// kinds are the entries of operators' acts.
+var kinds = map[string]story.Kind{"retry": story.Requeued, "discard": story.Withdrawn}
+
+// acts are what operators did to a message, without who they were.
+func (s *Store) acts(ctx context.Context, id uuid.UUID) ([]story.Entry, error) {
+	rows, err := s.pool.Query(ctx, `
+		select at, action, reason
+		from (select at, action, reason, message_id from outbox_audit order by id desc limit $2) latest
+		where message_id = $1`, id, actsSearched)
+	var entries []story.Entry
+	if err == nil {
+		var at time.Time
+		var action, reason string
+		_, err = pgx.ForEachRow(rows, []any{&at, &action, &reason}, func() error {
+			e := story.Entry{At: at, Kind: kinds[action], Place: place}
+			if reason != "" {
+				e.Reason = new(reason)
+			}
+			entries = append(entries, e)
+			return nil
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read acts on outbox message: %w", err)
+	}
+	return entries, nil
+}

@@ -107,7 +107,7 @@ func (r *Runner) reconcilers(cfg consumer.Config, d Dependencies, broker rabbit.
 		if g.Effect == nil {
 			continue
 		}
-		of := reconciliation.Group{Name: g.Name, Since: g.Since, EmptyAt: r.Consumer.EmptyAt, Retries: cfg.RetrySchedule()}
+		of := reconciliation.Group{Name: g.Name, Since: g.Since, EmptyAt: r.Consumer.EmptyAt, Retries: cfg.RetrySchedule(), After: cfg.MissingAfter}
 		for _, q := range g.Queues {
 			of.Queues = append(of.Queues, reconciliation.Queue{Name: d.Names.Named(q.Name), Keys: q.Keys})
 		}

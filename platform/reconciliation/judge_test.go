@@ -8,7 +8,8 @@ import (
 
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	planned := waits([]time.Duration{time.Second, 5 * time.Second, 30 * time.Second})
+	const recheck = 5 * time.Minute
+	planned := waits(recheck, []time.Duration{time.Second, 5 * time.Second, 30 * time.Second})
 	last := len(planned) - 1
 	// Nothing but time has passed, and everything could have come.
 	settled := assessment{state: Waiting, checks: last, left: 1, age: 5 * time.Minute, drained: true}
@@ -37,7 +38,7 @@ func TestJudge(t *testing.T) {
 			t.Parallel()
 			a := settled
 			tt.change(&a)
-			state, checks, next := a.judge(planned)
+			state, checks, next := a.judge(planned, recheck)
 			if state != tt.state || checks != tt.checks || next != tt.next {
 				t.Errorf("got %s, %d checks, next in %v, want %s, %d, %v", state, checks, next, tt.state, tt.checks, tt.next)
 			}
@@ -54,11 +55,11 @@ func TestWaitsOutlastRetries(t *testing.T) {
 		}
 		return sum
 	}
-	if got := total(waits(nil)); got != 5*time.Minute {
+	if got := total(waits(5*time.Minute, nil)); got != 5*time.Minute {
 		t.Errorf("without retries a message is missing after %v, want 5m", got)
 	}
 	retries := slices.Repeat([]time.Duration{30 * time.Second}, 19)
-	if got, min := total(waits(retries)), total(retries); got <= min {
+	if got, min := total(waits(5*time.Minute, retries)), total(retries); got <= min {
 		t.Errorf("with retries for %v a message is missing after %v", min, got)
 	}
 }

@@ -44,6 +44,9 @@ type Group struct {
 	// or the zero time.
 	EmptyAt func(queue string) time.Time
 	Retries []time.Duration // pauses before the attempts after the first
+	// After is how long a message may take before it is missing, and how often it is then
+	// looked for again.
+	After time.Duration
 }
 
 // Dependencies are what a Reconciler works with.
@@ -84,7 +87,7 @@ type Reconciler struct {
 func New(g Group, d Dependencies) *Reconciler {
 	return &Reconciler{
 		group: g, queue: d.Names.ManifestQueue(g.Name), deps: d,
-		store: &store{pool: d.Database, group: g.Name}, waits: waits(g.Retries),
+		store: &store{pool: d.Database, group: g.Name}, waits: waits(g.After, g.Retries),
 	}
 }
 
@@ -237,7 +240,7 @@ func (r *Reconciler) compare(ctx context.Context, tx pgx.Tx, d due, since time.T
 		res.expected, res.missing = res.expected-len(res.missing), nil
 	}
 	d.left = len(res.missing)
-	res.state, res.checks, res.next = d.judge(r.waits)
+	res.state, res.checks, res.next = d.judge(r.waits, r.group.After)
 	return res, nil
 }
 

@@ -42,7 +42,7 @@ func newHarness(t *testing.T, url string) *harness {
 	h := &harness{t: t, pool: pgtest.Notification(t), emptyAt: time.Now().Add(time.Hour), last: time.Now().Add(-time.Hour)}
 	h.Reconciler = New(Group{
 		Name: testGroup, Queues: []Queue{{testQueue, []event.Key{event.VoteReceivedKey}}},
-		EmptyAt: func(string) time.Time { return h.emptyAt },
+		EmptyAt: func(string) time.Time { return h.emptyAt }, After: 5 * time.Minute,
 	}, Dependencies{
 		Database: h.pool, Rabbit: rabbit.Config{URL: url, Name: "test", Log: testlog.New(t)},
 		Metrics: NewMetrics(prometheus.NewRegistry()), Log: testlog.New(t),

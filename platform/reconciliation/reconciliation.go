@@ -42,10 +42,8 @@ const (
 )
 
 const (
-	// recheck is how often missing messages are looked for again: they may be
+	// lookBack is for how long missing messages are looked for again: they may be
 	// published again, or replayed.
-	recheck = 5 * time.Minute
-	// lookBack is for how long.
 	lookBack = 72 * time.Hour
 	// late is how much later than planned a check may be. What held it up may have held
 	// up the messages, too: then it counts as none.
@@ -56,15 +54,14 @@ const (
 	gapGrace = 5 * time.Minute
 )
 
-// waits returns the pauses before the checks: a message may be retried in between, for
-// as long as all its retries take.
-func waits(retries []time.Duration) []time.Duration {
-	last := 3 * time.Minute
-	total := time.Minute
+// waits returns the pauses before the checks, of which the last is after that time: a
+// message may be retried in between, for as long as all its retries take.
+func waits(after time.Duration, retries []time.Duration) []time.Duration {
+	total := after / 5
 	for _, delay := range retries {
 		total += delay
 	}
-	return []time.Duration{30 * time.Second, 30 * time.Second, time.Minute, max(last, total)}
+	return []time.Duration{after / 10, after / 10, after / 5, max(after*3/5, total)}
 }
 
 // A Queue is one whose messages are compared.
@@ -85,8 +82,8 @@ type assessment struct {
 }
 
 // judge returns the state after a check, how many checks count, and when the next is; 0 is
-// never.
-func (a assessment) judge(waits []time.Duration) (state State, checks int, next time.Duration) {
+// never. Missing messages are looked for again after each recheck.
+func (a assessment) judge(waits []time.Duration, recheck time.Duration) (state State, checks int, next time.Duration) {
 	last := len(waits) - 1
 	switch {
 	case a.left == 0:

@@ -187,6 +187,9 @@ type Figures struct {
 	Unknown int64         // messages that may have got lost, with an explanation
 	Gap     int64         // manifests that got lost
 	Late    time.Duration // since the end of the last manifest, or since the group began to wait for one
+	Awaited int64         // messages that were not found yet, and may be on their way
+	// Compared is the end of the last manifest that was compared, or the zero time.
+	Compared time.Time
 }
 
 // figuresSQL counts a gap between two manifests of an epoch once the second is here for a
@@ -206,16 +209,23 @@ const figuresSQL = `
 	       coalesce(sum(cardinality(missing)) filter (where state = 'unknown'), 0)::bigint,
 	       coalesce(sum(number - before - 1) filter (
 	         where received_at < now() - $3::interval and ended >= started.at and ended >= coalesce(lost_before_at, '-infinity')), 0)::bigint,
-	       extract(epoch from now() - greatest(max(ends_at), max(started.at)))::float8
+	       extract(epoch from now() - greatest(max(ends_at), max(started.at)))::float8,
+	       coalesce(sum(cardinality(missing)) filter (where state = 'waiting'), 0)::bigint,
+	       max(ends_at) filter (where checks > 0 or state <> 'waiting')
 	from started left join recent on true`
 
 // figures returns the sums.
 func (s *store) figures(ctx context.Context) (f Figures, err error) {
 	var late float64
-	err = s.pool.QueryRow(ctx, figuresSQL, s.group, lookBack, gapGrace).Scan(&f.Missing, &f.Unknown, &f.Gap, &late)
+	var compared *time.Time
+	err = s.pool.QueryRow(ctx, figuresSQL, s.group, lookBack, gapGrace).
+		Scan(&f.Missing, &f.Unknown, &f.Gap, &late, &f.Awaited, &compared)
 	if err != nil {
 		return f, fmt.Errorf("read the results of comparing: %w", err)
 	}
 	f.Late = seconds(late)
+	if compared != nil {
+		f.Compared = *compared
+	}
 	return f, nil
 }

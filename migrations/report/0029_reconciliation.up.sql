@@ -43,3 +43,7 @@ create table reconciliation_starts (
   started_at timestamptz not null default now(),
   primary key (consumer_group, restores)
 );
+
+-- Operators publish again what a group has not found.
+alter table outbox_audit drop constraint outbox_audit_action_check;
+alter table outbox_audit add constraint outbox_audit_action_check check (action in ('retry', 'discard', 'republish')) not valid;

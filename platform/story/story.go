@@ -24,7 +24,7 @@ type Kind string
 const (
 	// In the outbox.
 	Accepted   Kind = "accepted"    // the request's transaction wrote it
-	Requeued   Kind = "requeued"    // an operator retried a failed one
+	Requeued   Kind = "requeued"    // an operator retried a failed one, or published one again
 	Withdrawn  Kind = "withdrawn"   // an operator discarded a failed one
 	PublishDue Kind = "publish_due" // it was refused, and is tried again then
 	Published  Kind = "published"   // the broker has confirmed it

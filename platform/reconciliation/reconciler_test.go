@@ -163,8 +163,8 @@ func (h *harness) count(sql string, args ...any) (n int) {
 	return n
 }
 
-// What may still wait in the queue is not missing, nor what nobody could handle because
-// everything stood still.
+// Messages that may still wait in the queue are not missing, nor those that nobody could
+// handle because everything stood still.
 func TestWhatMayStillComeIsNotMissing(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, "")

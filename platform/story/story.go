@@ -39,7 +39,7 @@ const (
 	Discarded    Kind = "discarded"     // an operator gave its dead letter up
 	Handled      Kind = "handled"       // its effect is committed
 
-	// What followed from the effect.
+	// Consequences of the effect.
 	Numbered          Kind = "numbered"           // it has a number in the officials' stream
 	DeliveryWritten   Kind = "delivery_written"   // a webhook is to have it
 	DeliveryAttempted Kind = "delivery_attempted" // it was sent to the endpoint

@@ -137,7 +137,7 @@ func (m *manifests) waitNamed(t *testing.T, rows []outboxRow) {
 	})
 }
 
-// What was published is named once, in manifests without a gap, also when replicas die
+// Each published message is named once, in manifests without a gap, also when replicas die
 // while they publish, record, and send manifests.
 func TestManifestsNameWhatWasPublished(t *testing.T) {
 	t.Parallel()

@@ -45,6 +45,7 @@ type town struct {
 	residents []*person
 	voters    []*client.Client
 	official  *person
+	operator  *client.Client
 	screens   *city.Screens
 	ledger    *city.Ledger // asked before mu is locked, never while it is
 
@@ -107,6 +108,9 @@ func enter(ctx context.Context, gateway string) (*town, error) {
 	olga, err := stack.SignIn(ctx, "Olga", "official", "")
 	if err != nil {
 		return nil, fmt.Errorf("sign in the official: %w", err)
+	}
+	if t.operator, err = stack.SignIn(ctx, "Otto", "operator", ""); err != nil {
+		return nil, fmt.Errorf("sign in the operator: %w", err)
 	}
 	t.official = &person{Client: olga, owner: city.Officials}
 	for i, user := range users {

@@ -31,7 +31,7 @@ func (l lights) seen() browser.Action {
 	return browser.Until(fmt.Sprintf(`((want) => {
 		const boxes = [...document.querySelectorAll('.light')];
 		const said = (box) => box.dataset.state + ': ' + [...box.querySelectorAll('p')].map((p) => p.textContent).join(' ');
-		return boxes.length === 13
+		return boxes.length === 14
 			&& boxes.every((box) => want[box.dataset.light] ? said(box).includes(want[box.dataset.light]) : box.dataset.state === 'good')
 			&& boxes.every((box) => box.dataset.state === 'good' || box.dataset.light === 'dead' || /^since \d/.test(box.querySelector('small').textContent))
 			&& document.title.startsWith('(' + Object.keys(want).length + ') ')

@@ -210,6 +210,50 @@ func TestReconciliationRaisesNoFalseAlarm(t *testing.T) {
 	}
 }
 
+// After a restore of the database of notifications, the messages whose effects were lost
+// with it are unknown and not missing, until they are published again as docs/backup.md
+// says.
+func TestRestoredDatabaseIsUnknown(t *testing.T) {
+	t.Parallel()
+	const lost = 2
+	r := prepareStack(t).reconcile(10 * time.Second)
+	r.start()
+	began := time.Now()
+	r.operator = r.userOf("otto", "operator")
+	officials, ana := watch(t, r.signIn("Olga", "official")), r.signIn("Ana", "resident")
+	file(t, ana, "In the backup")
+	officials.await(1)
+	r.checkRelayDone()
+	r.dump(r.notificationDB, "notifications")
+	for range lost {
+		file(t, ana, "After the backup")
+	}
+	officials.await(1 + lost)
+	r.checkRelayDone()
+	r.report.kill() // before it has named these messages
+	r.notification.kill()
+	r.restore(r.notificationDB, "notifications")
+	r.start()
+
+	eventually.NothingMissing(t, "the messages are unknown", func() string {
+		s := r.summary()
+		if s.Missing > 0 {
+			t.Fatalf("they are missing: %+v", s)
+		}
+		if light := r.light(); s.Unknown != lost || light != "warning unknown" {
+			return fmt.Sprintf("%+v, light %s", s, light)
+		}
+		return ""
+	})
+	r.command(r.report, "republish", "-since", began.Add(-time.Minute).Format(time.RFC3339))
+	eventually.NothingMissing(t, "they are found", func() string {
+		if s, light := r.summary(), r.light(); s.Unknown != 0 || s.Missing > 0 || light != "good" {
+			return fmt.Sprintf("%+v, light %s", s, light)
+		}
+		return ""
+	})
+}
+
 // compared returns how many messages were found in all.
 func (r *reconciling) compared() (n int) {
 	r.t.Helper()

@@ -10,6 +10,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/platform/monitor"
+	"github.com/cityconnect/cityconnect/platform/reconciliation"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
@@ -47,6 +48,7 @@ type HealthConfig struct {
 	}
 	Schedules func(context.Context) ([]schedule.Schedule, error)
 	Targets   Targets
+	Compared  func(context.Context) ([]reconciliation.Summary, error)
 	Worker    string // the queue that delivery-worker consumes
 	// Mail and Push are channels that the city may not have.
 	Mail, Push bool
@@ -65,6 +67,7 @@ func HealthParts(c HealthConfig) []monitor.Part {
 		{Name: "mail", Read: ifOn(c.Mail, c.byWorker(mails.read))},
 		{Name: "push", Read: ifOn(c.Push, c.byWorker(readPush))},
 		{Name: "webhooks", Read: c.byWorker(c.readWebhooks)},
+		{Name: "reconciliation", Read: c.readReconciliation},
 		{Name: "jobs", Read: monitor.Jobs(c.Schedules)},
 	}
 }
@@ -208,6 +211,13 @@ func (c HealthConfig) readWebhooks(ctx context.Context) monitor.Reading {
 	default:
 		return monitor.Reading{State: monitor.Good}
 	}
+}
+
+func (c HealthConfig) readReconciliation(ctx context.Context) monitor.Reading {
+	if c.Database.Away() {
+		return monitor.UnknownFor(monitor.NoDatabase)
+	}
+	return monitor.Reconciliation(c.Compared)(ctx)
 }
 
 // readPush has nothing to add to whether the worker runs: that a push arrived would

@@ -777,7 +777,7 @@ type Follows struct {
 
 // HealthPart The latest reading of one part. It names no person.
 type HealthPart struct {
-	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs), `memory_alarm`, `disk_alarm` and `node_down` (of the broker). Others may be added.
+	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs), `memory_alarm`, `disk_alarm` and `node_down` (of the broker), `missing`, `unknown` and `gap` (messages that groups have not found, and manifests). Others may be added.
 	Cause string `json:"cause,omitempty,omitzero"`
 
 	// Count How many it concerns; while the state is unknown, as of the reading before.
@@ -848,6 +848,33 @@ type MessageStory struct {
 	// Entries In the order of their times.
 	Entries []StoryEntry `json:"entries"`
 }
+
+// MissingMessage A published message that a group of consumers has not found.
+type MissingMessage struct {
+	Group     string    `json:"group"`
+	MessageID uuid.UUID `json:"message_id"`
+
+	// PublishedFrom Begin of the minute in which it was recorded as published.
+	PublishedFrom  time.Time `json:"published_from"`
+	PublishedUntil time.Time `json:"published_until"`
+
+	// RoutingKey Its kind; absent if it was found a moment ago.
+	RoutingKey string `json:"routing_key,omitempty,omitzero"`
+
+	// State `waiting` may be on its way, `missing` got lost, and for `unknown` there is an explanation: a restore, or a broker that lost its disk.
+	State MissingMessageState `json:"state"`
+}
+
+// MissingMessagePage A page of messages that were not found.
+type MissingMessagePage struct {
+	Messages []MissingMessage `json:"messages"`
+
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor string `json:"next_cursor,omitempty,omitzero"`
+}
+
+// MissingMessageState `waiting` may be on its way, `missing` got lost, and for `unknown` there is an explanation: a restore, or a broker that lost its disk.
+type MissingMessageState = string
 
 // Moderation The officials' moderation of the report: they have hidden
 // it, shown it again, or put other words in the place of some; or its reporter
@@ -1135,6 +1162,33 @@ type ReadAll struct {
 // ReadMark defines model for ReadMark.
 type ReadMark struct {
 	Read bool `json:"read"`
+}
+
+// Reconciliation Comparisons of what was published with what groups of consumers have.
+type Reconciliation struct {
+	Groups []ReconciliationGroup `json:"groups"`
+}
+
+// ReconciliationGroup What a group found out about messages of the last three days.
+type ReconciliationGroup struct {
+	// Awaited Messages that were not found yet and may be on their way.
+	Awaited int64 `json:"awaited"`
+
+	// ComparedUntil The end of the last minute that was compared.
+	ComparedUntil time.Time `json:"compared_until,omitempty,omitzero"`
+
+	// Gap Minutes whose manifest got lost.
+	Gap   int64  `json:"gap"`
+	Group string `json:"group"`
+
+	// LateSeconds Since the end of the last manifest that the group has.
+	LateSeconds float64 `json:"late_seconds"`
+
+	// Missing Messages that got lost.
+	Missing int64 `json:"missing"`
+
+	// Unknown Messages that may have got lost: a database was restored, or the broker lost its disk.
+	Unknown int64 `json:"unknown"`
 }
 
 // Replay defines model for Replay.

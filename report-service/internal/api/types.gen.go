@@ -96,8 +96,9 @@ const (
 
 // Defines values for OutboxActAction.
 const (
-	Discard OutboxActAction = "discard"
-	Retry   OutboxActAction = "retry"
+	Discard   OutboxActAction = "discard"
+	Republish OutboxActAction = "republish"
+	Retry     OutboxActAction = "retry"
 )
 
 // Defines values for OutboxSeriesName.
@@ -697,7 +698,7 @@ type Health struct {
 
 // HealthPart The latest reading of one part. It names no person.
 type HealthPart struct {
-	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs). Others may be added.
+	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs), `missing`, `unknown` and `gap` (messages that groups have not found, and manifests). Others may be added.
 	Cause string `json:"cause,omitempty,omitzero"`
 
 	// Count How many it concerns; while the state is unknown, as of the reading before.
@@ -825,6 +826,33 @@ type MapPoints struct {
 	Clusters []MapCluster `json:"clusters"`
 	Points   []MapPoint   `json:"points"`
 }
+
+// MissingMessage A published message that a group of consumers has not found.
+type MissingMessage struct {
+	Group     string    `json:"group"`
+	MessageID uuid.UUID `json:"message_id"`
+
+	// PublishedFrom Begin of the minute in which it was recorded as published.
+	PublishedFrom  time.Time `json:"published_from"`
+	PublishedUntil time.Time `json:"published_until"`
+
+	// RoutingKey Its kind; absent if it was found a moment ago.
+	RoutingKey string `json:"routing_key,omitempty,omitzero"`
+
+	// State `waiting` may be on its way, `missing` got lost, and for `unknown` there is an explanation: a restore, or a broker that lost its disk.
+	State MissingMessageState `json:"state"`
+}
+
+// MissingMessagePage A page of messages that were not found.
+type MissingMessagePage struct {
+	Messages []MissingMessage `json:"messages"`
+
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor string `json:"next_cursor,omitempty,omitzero"`
+}
+
+// MissingMessageState `waiting` may be on its way, `missing` got lost, and for `unknown` there is an explanation: a restore, or a broker that lost its disk.
+type MissingMessageState = string
 
 // MoveResult The result for one report.
 type MoveResult struct {
@@ -1082,6 +1110,26 @@ type OutboxPage struct {
 	NextCursor string          `json:"next_cursor,omitempty,omitzero"`
 }
 
+// OutboxRepublish The messages to be published again.
+type OutboxRepublish struct {
+	MessageIds []uuid.UUID `json:"message_ids"`
+
+	// Reason Why, for the audit.
+	Reason string `json:"reason"`
+}
+
+// OutboxRepublished What became of the messages.
+type OutboxRepublished struct {
+	// Gone Messages that the outbox no longer has, or that are older than consumers remember.
+	Gone int64 `json:"gone"`
+
+	// Republished Messages that are pending again.
+	Republished int64 `json:"republished"`
+
+	// Unpublished Messages that were not published since they were last pending.
+	Unpublished int64 `json:"unpublished"`
+}
+
 // OutboxSeries defines model for OutboxSeries.
 type OutboxSeries struct {
 	// Name `published_per_s` is the sum of all replicas; of confirm times, those
@@ -1301,6 +1349,33 @@ type QueueWaiting struct {
 
 	// NewComments The reports with comments that no official has seen.
 	NewComments int64 `json:"new_comments"`
+}
+
+// Reconciliation Comparisons of what was published with what groups of consumers have.
+type Reconciliation struct {
+	Groups []ReconciliationGroup `json:"groups"`
+}
+
+// ReconciliationGroup What a group found out about messages of the last three days.
+type ReconciliationGroup struct {
+	// Awaited Messages that were not found yet and may be on their way.
+	Awaited int64 `json:"awaited"`
+
+	// ComparedUntil The end of the last minute that was compared.
+	ComparedUntil time.Time `json:"compared_until,omitempty,omitzero"`
+
+	// Gap Minutes whose manifest got lost.
+	Gap   int64  `json:"gap"`
+	Group string `json:"group"`
+
+	// LateSeconds Since the end of the last manifest that the group has.
+	LateSeconds float64 `json:"late_seconds"`
+
+	// Missing Messages that got lost.
+	Missing int64 `json:"missing"`
+
+	// Unknown Messages that may have got lost: a database was restored, or the broker lost its disk.
+	Unknown int64 `json:"unknown"`
 }
 
 // Redaction The parts of a photo that become black.

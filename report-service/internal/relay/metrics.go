@@ -29,6 +29,7 @@ type metrics struct {
 	circuitOpen     *prometheus.GaugeVec
 	cleaned         prometheus.Counter
 	republished     prometheus.Counter
+	manifests       prometheus.Counter
 	wakeupsSent     prometheus.Counter
 	wakeupsReceived prometheus.Counter
 
@@ -73,6 +74,7 @@ func newMetrics(registry prometheus.Registerer, window int, leases *shards.Lease
 		circuitOpen:     f.NewGaugeVec(prometheus.GaugeOpts{Name: "relay_circuit_open", Help: "Whether the circuit of a routing key is open, because its queue refuses messages."}, []string{"routing_key"}),
 		cleaned:         counter("cleaned_total", "Published rows deleted after their retention."),
 		republished:     counter("republished_total", "Published rows made pending again because the broker lost its messages."),
+		manifests:       counter("manifests_sent_total", "Manifests of published messages that a queue has confirmed."),
 		wakeupsSent:     counter("wakeups_sent_total", "Wake-ups sent to the other replicas."),
 		wakeupsReceived: counter("wakeups_received_total", "Wake-ups of other replicas for shards that this one owns."),
 	}

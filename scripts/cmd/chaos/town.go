@@ -42,10 +42,10 @@ const (
 // A town is the people who use the stack, and the account of what they did and
 // were shown.
 type town struct {
-	gateway   string
 	residents []*person
 	voters    []*client.Client
 	official  *person
+	operator  *client.Client
 	screens   *city.Screens
 	ledger    *city.Ledger // asked before mu is locked, never while it is
 
@@ -98,7 +98,6 @@ func newTown() *town {
 // enter signs everyone in and opens the screens.
 func enter(ctx context.Context, gateway string) (*town, error) {
 	t, stack := newTown(), client.New(gateway)
-	t.gateway = gateway
 	users, err := city.SignIn(ctx, stack, "Resident", "resident", residents)
 	if err != nil {
 		return nil, err
@@ -109,6 +108,9 @@ func enter(ctx context.Context, gateway string) (*town, error) {
 	olga, err := stack.SignIn(ctx, "Olga", "official", "")
 	if err != nil {
 		return nil, fmt.Errorf("sign in the official: %w", err)
+	}
+	if t.operator, err = stack.SignIn(ctx, "Otto", "operator", ""); err != nil {
+		return nil, fmt.Errorf("sign in the operator: %w", err)
 	}
 	t.official = &person{Client: olga, owner: city.Officials}
 	for i, user := range users {

@@ -52,6 +52,8 @@ export type FailureClass = NotificationSchemas['schemas']['FailureClass'];
 export type Replay = NotificationSchemas['schemas']['Replay'];
 export type Schedule = ReportSchemas['schemas']['Schedule'];
 export type ScheduleRun = ReportSchemas['schemas']['ScheduleRun'];
+export type ReconciliationGroup = NotificationSchemas['schemas']['ReconciliationGroup'];
+export type MissingMessage = NotificationSchemas['schemas']['MissingMessage'];
 /** One thing that happened to a message, in either service. */
 export type StoryEntry = Omit<NotificationSchemas['schemas']['StoryEntry'], 'kind'> & {
   kind: NotificationSchemas['schemas']['StoryEntry']['kind'] | ReportSchemas['schemas']['StoryEntry']['kind'];

@@ -60,7 +60,8 @@ describe('there is a word for', () => {
 
   test('each act at the outbox', () => {
     // Those of the other service are tested there: notification-service/internal/admin/words_test.go.
-    for (const name of members<OutboxAct['action']>({ retry: true, discard: true })) expect(`act.outbox ${name}`).toSatisfy(isWord);
+    for (const name of members<OutboxAct['action']>({ retry: true, discard: true, republish: true }))
+      expect(`act.outbox ${name}`).toSatisfy(isWord);
   });
 
   test('every problem that a reader can meet', () => {

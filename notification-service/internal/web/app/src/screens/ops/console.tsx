@@ -20,6 +20,7 @@ import { MessageStory } from './message/message';
 import { Outbox } from './outbox';
 import { Overview } from './overview';
 import { Queues } from './queues';
+import { Reconciliation } from './reconciliation/reconciliation';
 import { Replays } from './replays';
 import { Schedules } from './schedules/schedules';
 import { SearchField, SearchResults } from './search';
@@ -57,6 +58,7 @@ const sections: [Section, ...Section[]] = [
   { path: 'audit', name: 'audit', view: Audit },
   { path: 'search', name: 'search.button', view: SearchResults, hidden: true },
   { path: 'messages', name: 'story', view: MessageStory, hidden: true },
+  { path: 'reconciliation', name: 'reconciliation', view: Reconciliation, hidden: true },
   { path: 'categories', name: 'categories', view: Categories, setting: true },
   { path: 'departments', name: 'departments', view: Departments, setting: true },
   { path: 'calendar', name: 'calendar', view: CityCalendar, setting: true },

@@ -37,6 +37,7 @@ const (
 
 // Defines values for DevTokenRequestRole.
 const (
+	DevTokenRequestRoleAuditor  DevTokenRequestRole = "auditor"
 	DevTokenRequestRoleOfficial DevTokenRequestRole = "official"
 	DevTokenRequestRoleOperator DevTokenRequestRole = "operator"
 	DevTokenRequestRoleResident DevTokenRequestRole = "resident"
@@ -188,6 +189,7 @@ const (
 
 // Defines values for SessionRole.
 const (
+	SessionRoleAuditor  SessionRole = "auditor"
 	SessionRoleOfficial SessionRole = "official"
 	SessionRoleOperator SessionRole = "operator"
 	SessionRoleResident SessionRole = "resident"

@@ -47,6 +47,7 @@ const (
 
 // Defines values for DevTokenRequestRole.
 const (
+	Auditor  DevTokenRequestRole = "auditor"
 	Official DevTokenRequestRole = "official"
 	Operator DevTokenRequestRole = "operator"
 	Resident DevTokenRequestRole = "resident"

@@ -9,6 +9,7 @@ import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
 import { href } from '../../ui/router';
 import { Time } from '../../ui/time';
+import { Acts } from './acts';
 import { EditForm } from './edit-form';
 import { StoryLink } from './message/message';
 import { Reason } from './reason';
@@ -47,8 +48,10 @@ export function DeadLetterDetail({ id }: { id: number }) {
             <ReportLink letter={found} />
             {found.parent_id && <a href={href(`ops/dead-letters/${found.parent_id}`)}>{t('dead.edited-from')}</a>}
           </p>
-          {found.state === 'open' && <Actions letter={found} onDone={letter.refresh} />}
-          {found.state === 'discarded' && <Restore letter={found} onDone={letter.refresh} />}
+          <Acts>
+            {found.state === 'open' && <Actions letter={found} onDone={letter.refresh} />}
+            {found.state === 'discarded' && <Restore letter={found} onDone={letter.refresh} />}
+          </Acts>
           <Part name={t('dead.body')} value={found.body} />
           <Part name={t('dead.headers')} value={found.headers} />
           <Part name={t('dead.properties')} value={found.properties} />

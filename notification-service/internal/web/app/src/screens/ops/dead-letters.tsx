@@ -7,6 +7,7 @@ import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
 import { href, route } from '../../ui/router';
 import { Time } from '../../ui/time';
+import { Acts } from './acts';
 import { DeadLetterDetail } from './dead-letter';
 import { DeadLetterList, Search } from './dead-letter-list';
 import { Figure } from './figure';
@@ -106,14 +107,16 @@ function Group({ group, onDone }: { group: DeadLetterGroup; onDone(): void }) {
           {rateOf(group) && <span>{rateOf(group)}</span>}
         </p>
       </div>
-      <div class="bar">
-        <button type="button" aria-haspopup="dialog" onClick={() => setOpen('replay')}>
-          {t('replay')}
-        </button>
-        <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setOpen('discard')}>
-          {t('discard')}
-        </button>
-      </div>
+      <Acts>
+        <div class="bar">
+          <button type="button" aria-haspopup="dialog" onClick={() => setOpen('replay')}>
+            {t('replay')}
+          </button>
+          <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setOpen('discard')}>
+            {t('discard')}
+          </button>
+        </div>
+      </Acts>
       {open === 'replay' && <ReplayForm selection={selection} count={group.open} onClose={close} />}
       {open === 'discard' && <Reason title={tn('dead.discard', group.open)} onSubmit={discard} onClose={close} />}
     </li>

@@ -9,6 +9,7 @@ import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
 import { href } from '../../ui/router';
 import { Time, timeWithSeconds } from '../../ui/time';
+import { Acts } from './acts';
 import { Figure } from './figure';
 import { StoryLink } from './message/message';
 import { ChooseRange, useOutboxPast } from './past';
@@ -33,7 +34,9 @@ export function Outbox() {
       <Relay stats={stats.value} />
       <div class="bar spread">
         <h2>{t('outbox.failed')}</h2>
-        <RetryAll messages={messages} onDone={failed.refresh} />
+        <Acts>
+          <RetryAll messages={messages} onDone={failed.refresh} />
+        </Acts>
       </div>
       {messages.length === 0 && <p class="empty">{t('outbox.none-failed')}</p>}
       <ul class="rows">
@@ -174,14 +177,16 @@ function Failed({ message, onDone }: { message: OutboxMessage; onDone(): void })
         {message.last_error && <code>{message.last_error}</code>}
         <Fault error={error} />
       </div>
-      <div class="bar">
-        <button type="button" onClick={retry}>
-          {t('retry')}
-        </button>
-        <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setDiscarding(true)}>
-          {t('discard')}
-        </button>
-      </div>
+      <Acts>
+        <div class="bar">
+          <button type="button" onClick={retry}>
+            {t('retry')}
+          </button>
+          <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setDiscarding(true)}>
+            {t('discard')}
+          </button>
+        </div>
+      </Acts>
       {discarding && <Reason title={t('discard')} onSubmit={discard} onClose={() => setDiscarding(false)} />}
     </li>
   );

@@ -8,6 +8,7 @@ import { Fault } from '../../../ui/problem';
 import { usePoll } from '../../../ui/poll';
 import { go, href } from '../../../ui/router';
 import { exactTime, Time } from '../../../ui/time';
+import { Acts } from '../acts';
 import { Figure } from '../figure';
 import { DeleteForm, EnableForm } from './decide';
 import { EndpointForm } from './form';
@@ -35,7 +36,9 @@ export function EndpointDetail({ id }: { id: string }) {
         <>
           <h2 class="wrap">{found.description || hostOf(found.url)}</h2>
           <Facts webhook={found} />
-          <Actions webhook={found} onDone={webhook.refresh} />
+          <Acts>
+            <Actions webhook={found} onDone={webhook.refresh} />
+          </Acts>
           <Figures webhook={found} />
           <Log id={id} />
         </>

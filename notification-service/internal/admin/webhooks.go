@@ -87,10 +87,10 @@ func (a *Webhooks) Operations() openapi.Operations {
 	}
 }
 
-// WebhookProblems are the kinds of failures that only these operations have, as
-// the client sees them.
-var WebhookProblems = map[fault.Kind]service.ProblemType{
-	webhook.Stale: {Status: http.StatusPreconditionFailed, Name: "stale-version", Title: "The endpoint has changed"},
+// Problems are the kinds of failures that only these operations have, as the client
+// sees them.
+var Problems = map[fault.Kind]service.ProblemType{
+	webhook.Stale: {Status: http.StatusPreconditionFailed, Name: "stale-version", Title: "Somebody else has changed it"}, // of dead letters' notes, too,
 }
 
 // endpointID returns the id in the path, which the document let pass.

@@ -395,6 +395,9 @@ type DeadLetter struct {
 	ID            int64           `json:"id"`
 	MessageID     string          `json:"message_id"`
 
+	// Note The note on its group.
+	Note DeadLetterNote `json:"note,omitempty,omitzero"`
+
 	// ParentID The dead letter that this is an edit of.
 	ParentID int64 `json:"parent_id,omitempty,omitzero"`
 
@@ -446,15 +449,29 @@ type DeadLetterGroup struct {
 	ErrorClass string    `json:"error_class"`
 	ErrorGroup string    `json:"error_group"`
 	Newest     time.Time `json:"newest"`
-	Oldest     time.Time `json:"oldest"`
-	Open       int64     `json:"open"`
-	Queue      string    `json:"queue"`
-	SampleID   int64     `json:"sample_id"`
+
+	// Note What operators noted on a group of dead letters.
+	Note     DeadLetterNote `json:"note,omitempty,omitzero"`
+	Oldest   time.Time      `json:"oldest"`
+	Open     int64          `json:"open"`
+	Queue    string         `json:"queue"`
+	SampleID int64          `json:"sample_id"`
 }
 
 // DeadLetterGroups defines model for DeadLetterGroups.
 type DeadLetterGroups struct {
 	Items []DeadLetterGroup `json:"items"`
+}
+
+// DeadLetterNote What operators noted on a group of dead letters.
+type DeadLetterNote struct {
+	// Author Who wrote it last.
+	Author string `json:"author"`
+	Text   string `json:"text"`
+
+	// Version For `If-Match`.
+	Version   int64     `json:"version"`
+	WrittenAt time.Time `json:"written_at"`
 }
 
 // DeadLetterPage defines model for DeadLetterPage.
@@ -864,6 +881,12 @@ type NewContact struct {
 
 	// Zone The name of one's time zone (IANA), such as Asia/Jakarta, in any case.
 	Zone string `json:"zone"`
+}
+
+// NewDeadLetterNote defines model for NewDeadLetterNote.
+type NewDeadLetterNote struct {
+	// Text It should name no resident.
+	Text string `json:"text"`
 }
 
 // NewDevice A PushSubscription as browsers serialise it, and a language.
@@ -1854,6 +1877,9 @@ type WorkerPools struct {
 	Nodes   []BrokerNode   `json:"nodes"`
 	Waiting []WaitingQueue `json:"waiting"`
 }
+
+// NoteIfMatch defines model for NoteIfMatch.
+type NoteIfMatch = string
 
 // PlaceLanguage defines model for PlaceLanguage.
 type PlaceLanguage = string

@@ -11,6 +11,7 @@ import { Acts } from './acts';
 import { DeadLetterDetail } from './dead-letter';
 import { DeadLetterList, Search } from './dead-letter-list';
 import { Figure } from './figure';
+import { NoteForm, NoteText } from './note';
 import { Reason } from './reason';
 import { ReplayForm } from './replay-form';
 import { selectionOf } from './selection';
@@ -80,7 +81,7 @@ export function rateOf({ open, oldest, newest }: Pick<DeadLetterGroup, 'open' | 
 }
 
 function Group({ group, onDone }: { group: DeadLetterGroup; onDone(): void }) {
-  const [open, setOpen] = useState<'replay' | 'discard'>();
+  const [open, setOpen] = useState<'replay' | 'discard' | 'note'>();
   const close = () => {
     setOpen(undefined);
     onDone();
@@ -106,9 +107,13 @@ function Group({ group, onDone }: { group: DeadLetterGroup; onDone(): void }) {
           </span>
           {rateOf(group) && <span>{rateOf(group)}</span>}
         </p>
+        {group.note && <NoteText note={group.note} />}
       </div>
       <Acts>
         <div class="bar">
+          <button type="button" aria-haspopup="dialog" onClick={() => setOpen('note')}>
+            {t(group.note ? 'dead.note.edit' : 'dead.note.add')}
+          </button>
           <button type="button" aria-haspopup="dialog" onClick={() => setOpen('replay')}>
             {t('replay')}
           </button>
@@ -117,6 +122,7 @@ function Group({ group, onDone }: { group: DeadLetterGroup; onDone(): void }) {
           </button>
         </div>
       </Acts>
+      {open === 'note' && <NoteForm cause={group} note={group.note} onClose={close} />}
       {open === 'replay' && <ReplayForm selection={selection} count={group.open} onClose={close} />}
       {open === 'discard' && <Reason title={tn('dead.discard', group.open)} onSubmit={discard} onClose={close} />}
     </li>

@@ -27,8 +27,11 @@ func TestNote(t *testing.T) {
 		t.Fatalf("the second note %+v (error %v)", second, err)
 	}
 	for what, act := range map[string]func() error{
-		"a first note":    func() error { _, err := store.SetNote(t.Context(), "pavel", votesFailed, 0, "x"); return err },
-		"an old version":  func() error { _, err := store.SetNote(t.Context(), "pavel", votesFailed, first.Version, "x"); return err },
+		"a first note": func() error { _, err := store.SetNote(t.Context(), "pavel", votesFailed, 0, "x"); return err },
+		"an old version": func() error {
+			_, err := store.SetNote(t.Context(), "pavel", votesFailed, first.Version, "x")
+			return err
+		},
 		"an old removal":  func() error { return store.RemoveNote(t.Context(), "pavel", votesFailed, first.Version) },
 		"a removal of it": func() error { return store.RemoveNote(t.Context(), "pavel", votesFailed, 0) },
 	} {

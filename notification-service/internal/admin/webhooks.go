@@ -387,7 +387,7 @@ func webhookOf(e webhook.Endpoint, s webhook.Summary) api.Webhook {
 		ID: e.ID, URL: e.URL, Description: e.Description,
 		EventTypes: orNone(e.Filter.Types), CategoryIds: orNone(e.Filter.Categories), Area: []float64{},
 		Order: api.WebhookOrder(e.Order), InFlight: int32(e.InFlight),
-		State: api.WebhookState(e.State), StateSince: e.StateSince, StateReason: api.WebhookStateReason(e.StateReason),
+		State: api.WebhookState(e.State), StateSince: e.StateSince, StateReason: api.WebhookStateReason(e.StateReason), DisableAt: valueOf(e.DisableAt),
 		HeldDropped: e.HeldDropped, SecretSince: e.Secrets.Since,
 		Version: e.Version, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 		Summary: api.WebhookSummary{

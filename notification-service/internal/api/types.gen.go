@@ -796,7 +796,7 @@ type Follows struct {
 
 // HealthPart The latest reading of one part. It names no person.
 type HealthPart struct {
-	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs), `memory_alarm`, `disk_alarm` and `node_down` (of the broker). Others may be added.
+	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled`, `disabling` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs), `memory_alarm`, `disk_alarm` and `node_down` (of the broker). Others may be added.
 	Cause string `json:"cause,omitempty,omitzero"`
 
 	// Count How many it concerns; while the state is unknown, as of the reading before.
@@ -1402,6 +1402,10 @@ type Webhook struct {
 	CategoryIds []int32   `json:"category_ids"`
 	CreatedAt   time.Time `json:"created_at"`
 	Description string    `json:"description"`
+
+	// DisableAt There while it is enabled and has failed for at least half of the time after
+	// which it is disabled, without a success: the next failure from then on disables it.
+	DisableAt time.Time `json:"disable_at,omitempty,omitzero"`
 
 	// EventTypes Only events of these types; empty is all.
 	EventTypes []string `json:"event_types"`

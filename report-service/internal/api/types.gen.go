@@ -683,7 +683,7 @@ type Health struct {
 
 // HealthPart The latest reading of one part. It names no person.
 type HealthPart struct {
-	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs). Others may be added.
+	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled`, `disabling` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs). Others may be added.
 	Cause string `json:"cause,omitempty,omitzero"`
 
 	// Count How many it concerns; while the state is unknown, as of the reading before.

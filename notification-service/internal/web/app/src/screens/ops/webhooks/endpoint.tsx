@@ -16,7 +16,7 @@ import { Log } from './log';
 import { Waiting } from '../waiting';
 import { RecoverForm } from './recover-form';
 import { RotateForm } from './rotate-form';
-import { hostOf, milliseconds, State } from './state';
+import { hostOf, milliseconds, State, Warned } from './state';
 
 /** One endpoint: how it is, what can be done, and the log of its deliveries. */
 export function EndpointDetail({ id }: { id: string }) {
@@ -68,6 +68,7 @@ function Facts({ webhook }: { webhook: Webhook }) {
           </span>
         )}
       </p>
+      <Warned webhook={webhook} />
       {webhook.held_dropped ? <p class="fault">{t('webhooks.dropped', { count: number(webhook.held_dropped) })}</p> : null}
     </>
   );

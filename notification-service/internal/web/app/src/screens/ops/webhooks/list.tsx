@@ -8,7 +8,7 @@ import { href } from '../../../ui/router';
 import { Time } from '../../../ui/time';
 import { Acts } from '../acts';
 import { EndpointForm } from './form';
-import { hostOf, milliseconds, State, successRate } from './state';
+import { hostOf, milliseconds, State, successRate, Warned } from './state';
 import { Waiting } from '../waiting';
 
 const PAGE = 100;
@@ -62,6 +62,7 @@ function Row({ webhook }: { webhook: Webhook }) {
             </span>
           )}
         </p>
+        <Warned webhook={webhook} />
       </div>
     </li>
   );

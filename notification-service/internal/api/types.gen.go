@@ -1494,6 +1494,15 @@ type WebhookEventType string
 // WebhookEventTypes Only events of these types; empty is all.
 type WebhookEventTypes = []string
 
+// WebhookHistory defines model for WebhookHistory.
+type WebhookHistory struct {
+	Points []WebhookPoint `json:"points"`
+
+	// Since When the first step begins. It is later than asked for if not all deliveries since then are read.
+	Since       time.Time `json:"since"`
+	StepSeconds int32     `json:"step_seconds"`
+}
+
 // WebhookOrder `report`: an event waits for the earlier ones of its report, for at
 // most an hour. `none`: it does not.
 type WebhookOrder string
@@ -1528,6 +1537,21 @@ type WebhookPhotoReady struct {
 
 // WebhookPhotoReadyType defines model for WebhookPhotoReady.Type.
 type WebhookPhotoReadyType string
+
+// WebhookPoint defines model for WebhookPoint.
+type WebhookPoint struct {
+	// At When the step begins.
+	At time.Time `json:"at"`
+
+	// Failed The others.
+	Failed int64 `json:"failed"`
+
+	// P95Ms The 95th percentile of those that succeeded.
+	P95Ms *float64 `json:"p95_ms,omitempty"`
+
+	// Succeeded Attempts that were answered with 2xx.
+	Succeeded int64 `json:"succeeded"`
+}
 
 // WebhookPosition A place on earth, in degrees. It is missing where the report has none.
 type WebhookPosition struct {

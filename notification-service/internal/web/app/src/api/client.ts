@@ -59,6 +59,7 @@ export type StoryEntry = Omit<NotificationSchemas['schemas']['StoryEntry'], 'kin
 export type DelayedMessage = NotificationSchemas['schemas']['DelayedMessage'];
 export type Webhook = NotificationSchemas['schemas']['Webhook'];
 export type WebhookSummary = NotificationSchemas['schemas']['WebhookSummary'];
+export type WebhookHistory = NotificationSchemas['schemas']['WebhookHistory'];
 export type WebhookEventType = NotificationSchemas['schemas']['WebhookEventType'];
 export type Delivery = NotificationSchemas['schemas']['Delivery'];
 export type DeliveryAttempt = NotificationSchemas['schemas']['DeliveryAttempt'];

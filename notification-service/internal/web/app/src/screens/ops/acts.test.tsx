@@ -96,6 +96,7 @@ const answers: Record<string, unknown> = {
   '/admin/delayed': { items: [{ queue: 'q', message_id: 'm1', type: 'report.created', due_at: AT }] },
   '/admin/webhooks': { items: [endpoint] },
   '/admin/webhooks/{id}': endpoint,
+  '/admin/webhooks/{id}/history': { since: AT, step_seconds: 60, points: [] },
   '/admin/webhooks/{id}/deliveries': { items: [] },
   '/admin/deliveries/{id}': {
     id: 7,

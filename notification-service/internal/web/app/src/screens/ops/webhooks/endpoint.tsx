@@ -12,6 +12,7 @@ import { Acts } from '../acts';
 import { Figure } from '../figure';
 import { DeleteForm, EnableForm } from './decide';
 import { EndpointForm } from './form';
+import { EndpointPast } from './history';
 import { Log } from './log';
 import { Waiting } from '../waiting';
 import { RecoverForm } from './recover-form';
@@ -40,6 +41,7 @@ export function EndpointDetail({ id }: { id: string }) {
             <Actions webhook={found} onDone={webhook.refresh} />
           </Acts>
           <Figures webhook={found} />
+          <EndpointPast id={id} />
           <Log id={id} />
         </>
       )}

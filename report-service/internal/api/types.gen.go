@@ -1028,6 +1028,23 @@ type OutboxPage struct {
 	NextCursor string          `json:"next_cursor,omitempty,omitzero"`
 }
 
+// OutboxRefusal A pending message that the broker has refused.
+type OutboxRefusal struct {
+	// Behind How many later messages of its report wait behind it, counted among the next 2,000 of the shard.
+	Behind int64 `json:"behind"`
+
+	// BehindSince When the oldest of these was written.
+	BehindSince time.Time `json:"behind_since,omitempty,omitzero"`
+
+	// Message A message in the outbox. Its recipient is sealed and not shown.
+	Message OutboxMessage `json:"message"`
+}
+
+// OutboxRefusals defines model for OutboxRefusals.
+type OutboxRefusals struct {
+	Messages []OutboxRefusal `json:"messages"`
+}
+
 // OutboxSeries defines model for OutboxSeries.
 type OutboxSeries struct {
 	// Name `published_per_s` is the sum of all replicas; of confirm times, those

@@ -39,6 +39,7 @@ export type NumbersOverTime = ReportSchemas['schemas']['Numbers'];
 export type PeriodNumbers = ReportSchemas['schemas']['Number'];
 export type OutboxStats = ReportSchemas['schemas']['OutboxStats'];
 export type OutboxAct = ReportSchemas['schemas']['OutboxAct'];
+export type OutboxRefusal = ReportSchemas['schemas']['OutboxRefusal'];
 export type OutboxMessage = ReportSchemas['schemas']['OutboxMessage'];
 export type Notification = NotificationSchemas['schemas']['Notification'];
 export type FeedEvent = NotificationSchemas['schemas']['FeedEvent'];

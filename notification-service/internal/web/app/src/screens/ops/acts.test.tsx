@@ -109,6 +109,7 @@ const answers: Record<string, unknown> = {
   },
   '/admin/outbox/stats': stats,
   '/admin/outbox/history': history,
+  '/admin/outbox/refused': { messages: [] },
   '/admin/outbox/messages': { messages: [failed('a'), failed('b')] },
   '/admin/reports/schedules': { schedules: [job()] },
   '/admin/notifications/schedules': { schedules: [] },

@@ -14,6 +14,7 @@ import { Figure } from './figure';
 import { StoryLink } from './message/message';
 import { ChooseRange, useOutboxPast } from './past';
 import { Reason } from './reason';
+import { Refused } from './refused';
 import { Waiting } from './waiting';
 
 const readStats = () => must(reportService.GET('/admin/outbox/stats'));
@@ -32,6 +33,7 @@ export function Outbox() {
       <Fault error={error} retry={failed.refresh} />
       <Backlog stats={stats.value} />
       <Relay stats={stats.value} />
+      <Refused />
       <div class="bar spread">
         <h2>{t('outbox.failed')}</h2>
         <Acts>
@@ -39,6 +41,7 @@ export function Outbox() {
         </Acts>
       </div>
       {messages.length === 0 && <p class="empty">{t('outbox.none-failed')}</p>}
+      {messages.length > 0 && <p class="quiet">{t('outbox.failed.hint')}</p>}
       <ul class="rows">
         {messages.map((message) => (
           <Failed key={message.id} message={message} onDone={failed.refresh} />

@@ -78,6 +78,7 @@ create table dead_letters (
 -- An event has at most one dead letter that waits for someone.
 create unique index dead_letters_live on dead_letters (queue, message_id) where state in ('open', 'replaying');
 create index dead_letters_groups on dead_letters (queue, error_class, error_group) where state = 'open';
+create index dead_letters_causes on dead_letters (queue, error_class, error_group);
 create index dead_letters_replay on dead_letters (replay_id, id) where replay_id is not null;
 create index dead_letters_message on dead_letters (queue, message_id, failed_at);
 create index dead_letters_closed on dead_letters (closed_at) where closed_at is not null;
@@ -96,6 +97,19 @@ create table dead_letter_attempts (
 
 create index dead_letter_attempts_of on dead_letter_attempts (dead_letter_id, id);
 create index dead_letter_attempts_replay on dead_letter_attempts (replay_id) where replay_id is not null;
+
+-- What operators note on a group of dead letters: on what failed in one queue for the
+-- same reason. It goes when no letter of the group is left.
+create table dead_letter_notes (
+  queue text not null,
+  error_class text not null,
+  error_group text not null,
+  text text not null,
+  author text not null, -- who wrote it last
+  written_at timestamptz not null default now(),
+  version bigint not null generated always as identity, -- another one with each text, also after a removal
+  primary key (queue, error_class, error_group)
+);
 
 -- What operators did, and why.
 create table operations_audit (

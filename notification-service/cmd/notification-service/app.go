@@ -142,7 +142,7 @@ func (a *app) addEdge(ctx context.Context, cfg config.Config, pool *pgxpool.Pool
 	edge := api.Config{
 		Notifications: db.Streams, Follows: db.Follows, Consents: db.Contacts, Streams: a.hub,
 		Auth: verifier, Health: a.health, Metrics: a.metrics, Log: a.log,
-		Problems: maps.Clone(admin.WebhookProblems),
+		Problems: maps.Clone(admin.Problems),
 	}
 	maps.Copy(edge.Problems, api.MailProblems)
 	if cfg.Page.Mails = cfg.Mail.Enabled(); cfg.Page.Mails {

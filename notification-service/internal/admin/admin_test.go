@@ -78,7 +78,7 @@ func openConsole(t *testing.T, r *consumertest.Harness, role auth.Role, webhookB
 		past := func(ctx context.Context, span time.Duration) (history.History, error) {
 			return history.Read(ctx, r.Pool, span)
 		}
-		err = doc.Mount(g, service.Errors{Log: r.Log, Problems: admin.WebhookProblems},
+		err = doc.Mount(g, service.Errors{Log: r.Log, Problems: admin.Problems},
 			append(admin.New(r.Letters, delay.NewStore(r.Pool), c, new(topology.Checker)).Operations(),
 				webhooks(t, r, webhookBroker).Operations(), admin.StoryOperations(postgres.NewStories(r.Pool, "queue.vote_received", "queue.webhooks")), operators.ReconciliationOperations(reconciliation.NewResults(r.Pool)), openapi.Operations{"workerPoolHistory": operators.History(past)})...)
 	})

@@ -22,6 +22,7 @@ const (
 	stopped    monitor.Cause = "stopped"    // the process that does the work does not run
 	open       monitor.Cause = "open"       // dead letters
 	disabled   monitor.Cause = "disabled"   // endpoints that failed for too long
+	disabling  monitor.Cause = "disabling"  // endpoints that have failed for half of the time after which they are disabled
 	failing    monitor.Cause = "failing"    // targets that fail now
 	stuck      monitor.Cause = "stuck"      // mails to these hosts
 
@@ -33,8 +34,9 @@ const (
 // Targets are those outside, to which delivery-worker sends.
 type Targets interface {
 	// FailingEndpoints returns the names of endpoints that were disabled because they
-	// failed, and of those whose circuit is open.
-	FailingEndpoints(ctx context.Context) (disabled, failing []string, err error)
+	// failed, of those that have failed for half of the time after which they are
+	// disabled, and of those whose circuit is open.
+	FailingEndpoints(ctx context.Context) (disabled, disabling, failing []string, err error)
 }
 
 // A HealthConfig has what the parts of the service are read from.
@@ -198,12 +200,14 @@ func (c HealthConfig) workerPaused() bool {
 }
 
 func (c HealthConfig) readWebhooks(ctx context.Context) monitor.Reading {
-	off, bad, err := c.Targets.FailingEndpoints(ctx)
+	off, half, bad, err := c.Targets.FailingEndpoints(ctx)
 	switch {
 	case err != nil:
 		return monitor.UnknownFor(monitor.NoDatabase)
 	case off != nil:
 		return monitor.Reading{State: monitor.Bad, Cause: disabled, Names: off, Count: int64(len(off))}
+	case half != nil:
+		return monitor.Reading{State: monitor.Warning, Cause: disabling, Names: half, Count: int64(len(half))}
 	case bad != nil:
 		return monitor.Reading{State: monitor.Warning, Cause: failing, Names: bad, Count: int64(len(bad))}
 	case c.workerPaused():

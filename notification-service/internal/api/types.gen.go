@@ -37,6 +37,7 @@ const (
 
 // Defines values for DevTokenRequestRole.
 const (
+	DevTokenRequestRoleAuditor  DevTokenRequestRole = "auditor"
 	DevTokenRequestRoleOfficial DevTokenRequestRole = "official"
 	DevTokenRequestRoleOperator DevTokenRequestRole = "operator"
 	DevTokenRequestRoleResident DevTokenRequestRole = "resident"
@@ -188,6 +189,7 @@ const (
 
 // Defines values for SessionRole.
 const (
+	SessionRoleAuditor  SessionRole = "auditor"
 	SessionRoleOfficial SessionRole = "official"
 	SessionRoleOperator SessionRole = "operator"
 	SessionRoleResident SessionRole = "resident"
@@ -393,6 +395,9 @@ type DeadLetter struct {
 	ID            int64           `json:"id"`
 	MessageID     string          `json:"message_id"`
 
+	// Note The note on its group.
+	Note DeadLetterNote `json:"note,omitempty,omitzero"`
+
 	// ParentID The dead letter that this is an edit of.
 	ParentID int64 `json:"parent_id,omitempty,omitzero"`
 
@@ -444,15 +449,29 @@ type DeadLetterGroup struct {
 	ErrorClass string    `json:"error_class"`
 	ErrorGroup string    `json:"error_group"`
 	Newest     time.Time `json:"newest"`
-	Oldest     time.Time `json:"oldest"`
-	Open       int64     `json:"open"`
-	Queue      string    `json:"queue"`
-	SampleID   int64     `json:"sample_id"`
+
+	// Note What operators noted on a group of dead letters.
+	Note     DeadLetterNote `json:"note,omitempty,omitzero"`
+	Oldest   time.Time      `json:"oldest"`
+	Open     int64          `json:"open"`
+	Queue    string         `json:"queue"`
+	SampleID int64          `json:"sample_id"`
 }
 
 // DeadLetterGroups defines model for DeadLetterGroups.
 type DeadLetterGroups struct {
 	Items []DeadLetterGroup `json:"items"`
+}
+
+// DeadLetterNote What operators noted on a group of dead letters.
+type DeadLetterNote struct {
+	// Author Who wrote it last.
+	Author string `json:"author"`
+	Text   string `json:"text"`
+
+	// Version For `If-Match`.
+	Version   int64     `json:"version"`
+	WrittenAt time.Time `json:"written_at"`
 }
 
 // DeadLetterPage defines model for DeadLetterPage.
@@ -777,7 +796,7 @@ type Follows struct {
 
 // HealthPart The latest reading of one part. It names no person.
 type HealthPart struct {
-	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs), `memory_alarm`, `disk_alarm` and `node_down` (of the broker), `missing`, `unknown` and `gap` (messages that groups have not found, and manifests). Others may be added.
+	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled`, `disabling` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs), `memory_alarm`, `disk_alarm` and `node_down` (of the broker), `missing`, `unknown` and `gap` (messages that groups have not found, and manifests). Others may be added.
 	Cause string `json:"cause,omitempty,omitzero"`
 
 	// Count How many it concerns; while the state is unknown, as of the reading before.
@@ -889,6 +908,12 @@ type NewContact struct {
 
 	// Zone The name of one's time zone (IANA), such as Asia/Jakarta, in any case.
 	Zone string `json:"zone"`
+}
+
+// NewDeadLetterNote defines model for NewDeadLetterNote.
+type NewDeadLetterNote struct {
+	// Text It should name no resident.
+	Text string `json:"text"`
 }
 
 // NewDevice A PushSubscription as browsers serialise it, and a language.
@@ -1432,6 +1457,10 @@ type Webhook struct {
 	CreatedAt   time.Time `json:"created_at"`
 	Description string    `json:"description"`
 
+	// DisableAt There while it is enabled and has failed for at least half of the time after
+	// which it is disabled, without a success: the next failure from then on disables it.
+	DisableAt time.Time `json:"disable_at,omitempty,omitzero"`
+
 	// EventTypes Only events of these types; empty is all.
 	EventTypes []string `json:"event_types"`
 
@@ -1519,6 +1548,15 @@ type WebhookEventType string
 // WebhookEventTypes Only events of these types; empty is all.
 type WebhookEventTypes = []string
 
+// WebhookHistory defines model for WebhookHistory.
+type WebhookHistory struct {
+	Points []WebhookPoint `json:"points"`
+
+	// Since When the first step begins. It is later than asked for if not all deliveries since then are read.
+	Since       time.Time `json:"since"`
+	StepSeconds int32     `json:"step_seconds"`
+}
+
 // WebhookOrder `report`: an event waits for the earlier ones of its report, for at
 // most an hour. `none`: it does not.
 type WebhookOrder string
@@ -1553,6 +1591,21 @@ type WebhookPhotoReady struct {
 
 // WebhookPhotoReadyType defines model for WebhookPhotoReady.Type.
 type WebhookPhotoReadyType string
+
+// WebhookPoint defines model for WebhookPoint.
+type WebhookPoint struct {
+	// At When the step begins.
+	At time.Time `json:"at"`
+
+	// Failed The others.
+	Failed int64 `json:"failed"`
+
+	// P95Ms The 95th percentile of those that succeeded.
+	P95Ms *float64 `json:"p95_ms,omitempty"`
+
+	// Succeeded Attempts that were answered with 2xx.
+	Succeeded int64 `json:"succeeded"`
+}
 
 // WebhookPosition A place on earth, in degrees. It is missing where the report has none.
 type WebhookPosition struct {
@@ -1906,6 +1959,9 @@ type WorkerPools struct {
 	Nodes   []BrokerNode   `json:"nodes"`
 	Waiting []WaitingQueue `json:"waiting"`
 }
+
+// NoteIfMatch defines model for NoteIfMatch.
+type NoteIfMatch = string
 
 // PlaceLanguage defines model for PlaceLanguage.
 type PlaceLanguage = string

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -124,28 +123,11 @@ func (s *Endpoints) GiveUp(ctx context.Context, id uuid.UUID, reason webhook.Rea
 			return err
 		}
 		if slices.Contains(s.notices, email.Operators) {
-			if err := noticeDisabled(ctx, tx, id); err != nil {
+			if err := noticeEndpoint(ctx, tx, email.EndpointDisabled, id); err != nil {
 				return err
 			}
 		}
 		return auditWebhook(ctx, tx, "delivery-worker", audit.WebhookDisable, id, map[string]any{"reason": reason})
 	})
 	return disabled, err
-}
-
-// noticeDisabled writes the mail that notifies operators of an endpoint that was
-// disabled in tx.
-func noticeDisabled(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
-	body, err := json.Marshal(email.DisabledEndpoint{ID: id})
-	if err != nil {
-		return fmt.Errorf("encode notice: %w", err)
-	}
-	_, err = tx.Exec(ctx, `
-		insert into deliveries (channel, lane, target, message_id, kind, body, not_after)
-		values ($1, $2, $3, $4::text || '@' || extract(epoch from now()), $5, $6, now() + $7::interval)`,
-		email.Channel, email.NoticeLane, email.Operators, id.String(), email.EndpointDisabled, body, email.Lifetime)
-	if err != nil {
-		return fmt.Errorf("write notice: %w", err)
-	}
-	return nil
 }

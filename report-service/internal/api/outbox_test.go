@@ -46,6 +46,7 @@ func TestOperatorMendsTheOutbox(t *testing.T) {
 	if len(failed) != 3 || failed[0].LastError != "NO_ROUTE" || failed[0].RetryCount != 5 {
 		t.Fatalf("failed: %+v", failed)
 	}
+	s.checkRefused()
 	if got := list("?report_id=" + failed[1].ReportID.String()); len(got) != 1 || got[0].ID != failed[1].ID {
 		t.Errorf("by report: %+v", got)
 	}
@@ -70,6 +71,20 @@ func TestOperatorMendsTheOutbox(t *testing.T) {
 		t.Errorf("audit %+v", audit.Acts)
 	}
 	s.refuseMending(otto, failed[0].ID.String())
+}
+
+// checkRefused has the one pending message refused, and asks as an auditor what waits.
+func (s *testServer) checkRefused() {
+	s.t.Helper()
+	audra := token(s.t, "audra", auth.Auditor)
+	if _, err := s.pool.Exec(s.t.Context(), `
+		update outbox_messages set retry_count = 1, next_attempt_at = now() + interval '1 hour', last_error = 'nacked' where status = 'pending'`); err != nil {
+		s.t.Fatal(err)
+	}
+	refused, _ := ok[api.OutboxRefusals](s, call{method: "GET", path: "/admin/outbox/refused", token: audra}, http.StatusOK)
+	if len(refused.Messages) != 1 || refused.Messages[0].Message.LastError != "nacked" || refused.Messages[0].Behind != 0 {
+		s.t.Errorf("refused: %+v", refused.Messages)
+	}
 }
 
 // The story of a message leads from its request to the confirm, and to the photo worker;

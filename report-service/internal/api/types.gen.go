@@ -47,6 +47,7 @@ const (
 
 // Defines values for DevTokenRequestRole.
 const (
+	Auditor  DevTokenRequestRole = "auditor"
 	Official DevTokenRequestRole = "official"
 	Operator DevTokenRequestRole = "operator"
 	Resident DevTokenRequestRole = "resident"
@@ -698,7 +699,7 @@ type Health struct {
 
 // HealthPart The latest reading of one part. It names no person.
 type HealthPart struct {
-	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs), `missing`, `unknown` and `gap` (messages that groups have not found, and manifests). Others may be added.
+	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled`, `disabling` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs), `missing`, `unknown` and `gap` (messages that groups have not found, and manifests). Others may be added.
 	Cause string `json:"cause,omitempty,omitzero"`
 
 	// Count How many it concerns; while the state is unknown, as of the reading before.
@@ -1108,6 +1109,23 @@ type OutboxMessage struct {
 type OutboxPage struct {
 	Messages   []OutboxMessage `json:"messages"`
 	NextCursor string          `json:"next_cursor,omitempty,omitzero"`
+}
+
+// OutboxRefusal A pending message that the broker has refused.
+type OutboxRefusal struct {
+	// Behind How many later messages of its report wait behind it, counted among the next 2,000 of the shard.
+	Behind int64 `json:"behind"`
+
+	// BehindSince When the oldest of these was written.
+	BehindSince time.Time `json:"behind_since,omitempty,omitzero"`
+
+	// Message A message in the outbox. Its recipient is sealed and not shown.
+	Message OutboxMessage `json:"message"`
+}
+
+// OutboxRefusals defines model for OutboxRefusals.
+type OutboxRefusals struct {
+	Messages []OutboxRefusal `json:"messages"`
 }
 
 // OutboxRepublish The messages to be published again.

@@ -72,7 +72,7 @@ type NotificationPage struct {
 }
 
 // SignIn returns a client for the user whom the development issuer makes up:
-// role is resident, official or operator, and an empty sub a fresh user.
+// role is resident, official, operator or auditor, and an empty sub a fresh user.
 func (c *Client) SignIn(ctx context.Context, name, role, sub string) (*Client, error) {
 	in := map[string]string{"name": name, "role": role}
 	if sub != "" {

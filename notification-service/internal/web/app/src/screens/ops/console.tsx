@@ -7,6 +7,7 @@ import { config } from '../../state/config';
 import { href, route } from '../../ui/router';
 import { clockTime } from '../../ui/time';
 import { useSubject } from '../../ui/title';
+import { readsOnly } from './acts';
 import { Audit } from './audit';
 import { CityCalendar } from './calendar/calendar';
 import { Categories } from './categories/categories';
@@ -79,6 +80,7 @@ export function Console({ path }: { path: string[] }) {
         <h1 tabIndex={-1}>{t('console')}</h1>
         <SearchField key={route.value.query.get('q') ?? ''} />
       </div>
+      {readsOnly() && <p class="note">{t('console.reads-only')}</p>}
       <nav class="tabs" aria-label={t('console')}>
         {shown
           .filter(({ setting, hidden }) => !setting && !hidden)

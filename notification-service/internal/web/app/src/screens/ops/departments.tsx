@@ -5,6 +5,7 @@ import { t } from '../../lang/console';
 import { categories } from '../../state/categories';
 import { toast } from '../../state/toasts';
 import { Fault } from '../../ui/problem';
+import { Acts, Fields } from './acts';
 
 /** The city's departments, and which of them get the reports of which category. All are saved together. */
 export function Departments() {
@@ -39,51 +40,57 @@ export function Departments() {
     <form class="stack narrow" onSubmit={submit}>
       <p class="quiet">{t('departments.hint')}</p>
       {all.length === 0 && <p class="empty">{t('departments.none')}</p>}
-      {all.map(({ id, name, category_ids }) => (
-        <fieldset key={id} class="panel bare">
-          <legend class="hidden">{name || t('work.department')}</legend>
-          <label class="field">
-            <span>{t('departments.name')}</span>
-            <input
-              required
-              maxLength={100}
-              pattern=".*\S.*"
-              value={name}
-              onInput={(event) => change(id, { name: event.currentTarget.value })}
-            />
-          </label>
-          <fieldset class="choices">
-            <legend>{t('departments.categories')}</legend>
-            {categories.value
-              .filter(({ id, retired }) => !retired || category_ids.includes(id))
-              .map((category) => (
-                <label key={category.id} class="chip">
-                  <input
-                    type="checkbox"
-                    checked={category_ids.includes(category.id)}
-                    onChange={(event) => route(category.id, id, event.currentTarget.checked)}
-                  />
-                  <span>{category.name}</span>
-                </label>
-              ))}
+      <Fields>
+        {all.map(({ id, name, category_ids }) => (
+          <fieldset key={id} class="panel bare">
+            <legend class="hidden">{name || t('work.department')}</legend>
+            <label class="field">
+              <span>{t('departments.name')}</span>
+              <input
+                required
+                maxLength={100}
+                pattern=".*\S.*"
+                value={name}
+                onInput={(event) => change(id, { name: event.currentTarget.value })}
+              />
+            </label>
+            <fieldset class="choices">
+              <legend>{t('departments.categories')}</legend>
+              {categories.value
+                .filter(({ id, retired }) => !retired || category_ids.includes(id))
+                .map((category) => (
+                  <label key={category.id} class="chip">
+                    <input
+                      type="checkbox"
+                      checked={category_ids.includes(category.id)}
+                      onChange={(event) => route(category.id, id, event.currentTarget.checked)}
+                    />
+                    <span>{category.name}</span>
+                  </label>
+                ))}
+            </fieldset>
+            <Acts>
+              <p>
+                <button type="button" class="danger-quiet" onClick={() => setAll(all.filter((each) => each.id !== id))}>
+                  {t('departments.remove')}
+                </button>
+              </p>
+            </Acts>
           </fieldset>
-          <p>
-            <button type="button" class="danger-quiet" onClick={() => setAll(all.filter((each) => each.id !== id))}>
-              {t('departments.remove')}
-            </button>
-          </p>
-        </fieldset>
-      ))}
+        ))}
+      </Fields>
       <Fault error={error} />
-      <p class="bar">
-        <button
-          type="button"
-          onClick={() => setAll([...all, { id: Math.max(0, ...all.map(({ id }) => id)) + 1, name: '', category_ids: [] }])}
-        >
-          {t('departments.add')}
-        </button>
-        <button class="primary">{t('departments.save')}</button>
-      </p>
+      <Acts>
+        <p class="bar">
+          <button
+            type="button"
+            onClick={() => setAll([...all, { id: Math.max(0, ...all.map(({ id }) => id)) + 1, name: '', category_ids: [] }])}
+          >
+            {t('departments.add')}
+          </button>
+          <button class="primary">{t('departments.save')}</button>
+        </p>
+      </Acts>
     </form>
   );
 }

@@ -42,6 +42,11 @@ const unknown = (name: HealthPart['name'], cause: string) => part(name, 'unknown
 
 test.each<[string, Health, Partial<Record<LightName, [State, ...string[]]>>]>([
   [
+    'an endpoint that has failed for half of the time',
+    { reports: reports(), notifications: notifications(part('webhooks', 'warning', { cause: 'disabling', names: ['Work orders'] })) },
+    { webhooks: ['warning', 'Half of the time after which it is disabled has passed without a success: Work orders'] },
+  ],
+  [
     'the database of notifications',
     {
       reports: reports(),

@@ -6,6 +6,7 @@ import { inUse } from '../../../state/categories';
 import { toast } from '../../../state/toasts';
 import { Fault } from '../../../ui/problem';
 import { weekdayName } from '../../../ui/time';
+import { Acts, Fields } from '../acts';
 import { Holidays } from './holidays';
 
 const DAYS: Shift['day'][] = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'];
@@ -49,70 +50,74 @@ export function CityCalendar() {
   return (
     <form class="stack narrow" onSubmit={submit}>
       <p class="quiet">{t('calendar.hint')}</p>
-      <label class="field panel">
-        <span>{t('calendar.zone')}</span>
-        <input
-          required
-          list="zones"
-          maxLength={64}
-          autocomplete="off"
-          value={zone}
-          onInput={(event) => change({ zone: event.currentTarget.value.trim() })}
-        />
-        <datalist id="zones">
-          {Intl.supportedValuesOf('timeZone').map((name) => (
-            <option key={name} value={name} />
-          ))}
-        </datalist>
-        {zoneRefused && (
-          <small class="fault" role="alert">
-            {t('calendar.zone.refused')}
-          </small>
-        )}
-      </label>
-      <section class="panel stack" aria-labelledby="hours">
-        <h2 id="hours">{t('calendar.hours')}</h2>
-        <p class="quiet">{t('calendar.hours.hint')}</p>
-        {DAYS.map((day, i) => (
-          <Day
-            key={day}
-            name={weekdayName(i)}
-            shifts={shifts.filter((shift) => shift.day === day)}
-            onChange={(own) =>
-              change({ shifts: [...shifts.filter((shift) => shift.day !== day), ...own.map((span) => ({ ...span, day }))] })
-            }
+      <Fields>
+        <label class="field panel">
+          <span>{t('calendar.zone')}</span>
+          <input
+            required
+            list="zones"
+            maxLength={64}
+            autocomplete="off"
+            value={zone}
+            onInput={(event) => change({ zone: event.currentTarget.value.trim() })}
           />
-        ))}
-        {tried && shifts.length === 0 && (
-          <p class="fault" role="alert">
-            {t('calendar.never-works')}
-          </p>
-        )}
-      </section>
-      <Holidays days={calendar.holidays} onChange={(holidays) => change({ holidays })} />
-      <section class="panel stack" aria-labelledby="targets">
-        <h2 id="targets">{t('calendar.targets')}</h2>
-        <p class="quiet">{t('calendar.targets.hint')}</p>
-        {inUse.value.map(({ id, name }) => (
-          <label key={id} class="field">
-            <span>{name}</span>
-            <input
-              type="number"
-              inputMode="numeric"
-              min={1}
-              max={MAX_HOURS}
-              step={1}
-              placeholder={t('calendar.no-target')}
-              value={targets.find(({ category_id }) => category_id === id)?.hours ?? ''}
-              onInput={(event) => setHours(id, event.currentTarget.valueAsNumber)}
+          <datalist id="zones">
+            {Intl.supportedValuesOf('timeZone').map((name) => (
+              <option key={name} value={name} />
+            ))}
+          </datalist>
+          {zoneRefused && (
+            <small class="fault" role="alert">
+              {t('calendar.zone.refused')}
+            </small>
+          )}
+        </label>
+        <section class="panel stack" aria-labelledby="hours">
+          <h2 id="hours">{t('calendar.hours')}</h2>
+          <p class="quiet">{t('calendar.hours.hint')}</p>
+          {DAYS.map((day, i) => (
+            <Day
+              key={day}
+              name={weekdayName(i)}
+              shifts={shifts.filter((shift) => shift.day === day)}
+              onChange={(own) =>
+                change({ shifts: [...shifts.filter((shift) => shift.day !== day), ...own.map((span) => ({ ...span, day }))] })
+              }
             />
-          </label>
-        ))}
-      </section>
+          ))}
+          {tried && shifts.length === 0 && (
+            <p class="fault" role="alert">
+              {t('calendar.never-works')}
+            </p>
+          )}
+        </section>
+        <Holidays days={calendar.holidays} onChange={(holidays) => change({ holidays })} />
+        <section class="panel stack" aria-labelledby="targets">
+          <h2 id="targets">{t('calendar.targets')}</h2>
+          <p class="quiet">{t('calendar.targets.hint')}</p>
+          {inUse.value.map(({ id, name }) => (
+            <label key={id} class="field">
+              <span>{name}</span>
+              <input
+                type="number"
+                inputMode="numeric"
+                min={1}
+                max={MAX_HOURS}
+                step={1}
+                placeholder={t('calendar.no-target')}
+                value={targets.find(({ category_id }) => category_id === id)?.hours ?? ''}
+                onInput={(event) => setHours(id, event.currentTarget.valueAsNumber)}
+              />
+            </label>
+          ))}
+        </section>
+      </Fields>
       {!zoneRefused && <Fault error={error} />}
-      <p class="bar">
-        <button class="primary">{t('calendar.save')}</button>
-      </p>
+      <Acts>
+        <p class="bar">
+          <button class="primary">{t('calendar.save')}</button>
+        </p>
+      </Acts>
     </form>
   );
 }
@@ -148,14 +153,16 @@ function Day({ name, shifts, onChange }: DayProps) {
               onInput={({ currentTarget: { value } }) => put(i, { to: value === MIDNIGHT ? DAY_END : value })}
             />
           </label>
-          <button
-            type="button"
-            class="danger-quiet"
-            aria-label={t('calendar.remove-hours', { day: name, from, to })}
-            onClick={() => onChange(shifts.filter((_, other) => other !== i))}
-          >
-            {t('calendar.remove')}
-          </button>
+          <Acts>
+            <button
+              type="button"
+              class="danger-quiet"
+              aria-label={t('calendar.remove-hours', { day: name, from, to })}
+              onClick={() => onChange(shifts.filter((_, other) => other !== i))}
+            >
+              {t('calendar.remove')}
+            </button>
+          </Acts>
         </div>
       ))}
       {fault && (
@@ -163,16 +170,18 @@ function Day({ name, shifts, onChange }: DayProps) {
           {t(fault)}
         </small>
       )}
-      <p>
-        <button
-          type="button"
-          class="link"
-          aria-label={t('calendar.add-hours.to', { day: name })}
-          onClick={() => onChange([...shifts, shifts.length === 0 ? OFFICE_HOURS : { from: '', to: '' }])}
-        >
-          {t('calendar.add-hours')}
-        </button>
-      </p>
+      <Acts>
+        <p>
+          <button
+            type="button"
+            class="link"
+            aria-label={t('calendar.add-hours.to', { day: name })}
+            onClick={() => onChange([...shifts, shifts.length === 0 ? OFFICE_HOURS : { from: '', to: '' }])}
+          >
+            {t('calendar.add-hours')}
+          </button>
+        </p>
+      </Acts>
     </fieldset>
   );
 }

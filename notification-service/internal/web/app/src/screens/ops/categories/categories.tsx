@@ -8,6 +8,7 @@ import { Icon } from '../../../ui/icons';
 import { Fault } from '../../../ui/problem';
 import { Time } from '../../../ui/time';
 import { CategoryChoice } from '../../create/category';
+import { Acts, readsOnly } from '../acts';
 import { previewOf, textIn, type Clash, type Row } from './edited';
 import { createEditor } from './editor';
 import { CategoryFields, languageName } from './fields';
@@ -50,16 +51,18 @@ export function Categories() {
           </p>
         )}
         <Fault error={editor.error.value} />
-        <p class="bar">
-          <button class="primary" disabled={!editor.changed.value || editor.saving.value}>
-            {t('categories.save')}
-          </button>
-          {editor.changed.value && (
-            <button type="button" class="link" onClick={() => void editor.discard()}>
-              {t('categories.discard')}
+        <Acts>
+          <p class="bar">
+            <button class="primary" disabled={!editor.changed.value || editor.saving.value}>
+              {t('categories.save')}
             </button>
-          )}
-        </p>
+            {editor.changed.value && (
+              <button type="button" class="link" onClick={() => void editor.discard()}>
+                {t('categories.discard')}
+              </button>
+            )}
+          </p>
+        </Acts>
       </form>
       <Preview />
       <Changes key={saved} />
@@ -101,9 +104,11 @@ function List({ tried }: { tried: number }) {
           return (
             <li key={row.key} class="panel stack" data-key={row.key} data-dragged={drag.dragged === row.key}>
               <div class="ordered-row">
-                <span class="grip" aria-hidden="true" onPointerDown={(event) => drag.start(event, row.key)}>
-                  <Icon name="list" />
-                </span>
+                <Acts>
+                  <span class="grip" aria-hidden="true" onPointerDown={(event) => drag.start(event, row.key)}>
+                    <Icon name="list" />
+                  </span>
+                </Acts>
                 <Icon name={categoryIcon(row.icon)} />
                 <span class="ordered-name">
                   <strong>{name}</strong>
@@ -113,33 +118,35 @@ function List({ tried }: { tried: number }) {
                       .join(' · ')}
                   </small>
                 </span>
-                <button
-                  type="button"
-                  class="plain"
-                  data-move="up"
-                  aria-label={t('categories.up', { name })}
-                  aria-disabled={i === 0}
-                  onClick={() => move(row, i - 1, 'up')}
-                >
-                  <Icon name="up" />
-                </button>
-                <button
-                  type="button"
-                  class="plain"
-                  data-move="down"
-                  aria-label={t('categories.down', { name })}
-                  aria-disabled={i === rows.length - 1}
-                  onClick={() => move(row, i + 1, 'down')}
-                >
-                  <Icon name="down" />
-                </button>
+                <Acts>
+                  <button
+                    type="button"
+                    class="plain"
+                    data-move="up"
+                    aria-label={t('categories.up', { name })}
+                    aria-disabled={i === 0}
+                    onClick={() => move(row, i - 1, 'up')}
+                  >
+                    <Icon name="up" />
+                  </button>
+                  <button
+                    type="button"
+                    class="plain"
+                    data-move="down"
+                    aria-label={t('categories.down', { name })}
+                    aria-disabled={i === rows.length - 1}
+                    onClick={() => move(row, i + 1, 'down')}
+                  >
+                    <Icon name="down" />
+                  </button>
+                </Acts>
                 <button
                   type="button"
                   aria-expanded={open === row.key}
-                  aria-label={t('categories.edit.of', { name })}
+                  aria-label={t(readsOnly() ? 'categories.look.at' : 'categories.edit.of', { name })}
                   onClick={() => setOpen(open === row.key ? undefined : row.key)}
                 >
-                  {t('categories.edit')}
+                  {t(readsOnly() ? 'categories.look' : 'categories.edit')}
                 </button>
               </div>
               {open === row.key && <CategoryFields editor={editor} row={row} />}
@@ -150,18 +157,20 @@ function List({ tried }: { tried: number }) {
       <p class="hidden" role="status">
         {said}
       </p>
-      <p>
-        <button
-          type="button"
-          onClick={() => {
-            const key = editor.add();
-            focus.current = `[data-key="${key}"] input`;
-            setOpen(key);
-          }}
-        >
-          {t('categories.add')}
-        </button>
-      </p>
+      <Acts>
+        <p>
+          <button
+            type="button"
+            onClick={() => {
+              const key = editor.add();
+              focus.current = `[data-key="${key}"] input`;
+              setOpen(key);
+            }}
+          >
+            {t('categories.add')}
+          </button>
+        </p>
+      </Acts>
     </>
   );
 }
@@ -178,9 +187,11 @@ function Retired() {
         {retired.map((row) => (
           <li key={row.key}>
             <span>{nameOf(row)}</span>
-            <button type="button" class="link" onClick={() => editor.bringBack(row.key)}>
-              {t('categories.bring-back', { name: nameOf(row) })}
-            </button>
+            <Acts>
+              <button type="button" class="link" onClick={() => editor.bringBack(row.key)}>
+                {t('categories.bring-back', { name: nameOf(row) })}
+              </button>
+            </Acts>
           </li>
         ))}
       </ul>

@@ -56,6 +56,7 @@ const (
 const (
 	DialogueItemKindAnswer   DialogueItemKind = "answer"
 	DialogueItemKindQuestion DialogueItemKind = "question"
+	DialogueItemKindVerdict  DialogueItemKind = "verdict"
 )
 
 // Defines values for ErasureState.
@@ -593,27 +594,35 @@ type DevTokenRequest struct {
 // DevTokenRequestRole defines model for DevTokenRequest.Role.
 type DevTokenRequestRole string
 
-// Dialogue The questions about a report and the answers to them, oldest first.
+// Dialogue The questions about a report, the answers to them and what was said about its resolutions, oldest first.
 type Dialogue struct {
 	Items []DialogueItem `json:"items"`
 }
 
-// DialogueItem A question or an answer.
+// DialogueItem A question, an answer, or what the reporter said about a resolution.
 type DialogueItem struct {
-	// By Who asked, for officials; absent from answers.
+	// By Who asked, for officials; absent from all others.
 	By        Person    `json:"by,omitempty,omitzero"`
 	CreatedAt time.Time `json:"created_at"`
+
+	// DuplicateID For officials, the duplicate whose reporter said it; absent if it was the reporter of this report.
+	DuplicateID *uuid.UUID `json:"duplicate_id,omitempty"`
 
 	// EndsOn Of a question.
 	//
 	// Examples: 2026-12-11
-	EndsOn LastDay          `json:"ends_on,omitempty,omitzero"`
-	ID     uuid.UUID        `json:"id"`
-	Kind   DialogueItemKind `json:"kind"`
+	EndsOn LastDay `json:"ends_on,omitempty,omitzero"`
+
+	// Fixed Of a verdict.
+	Fixed *bool            `json:"fixed,omitempty"`
+	ID    uuid.UUID        `json:"id"`
+	Kind  DialogueItemKind `json:"kind"`
 
 	// State Of a question.
 	State QuestionState `json:"state,omitempty,omitzero"`
-	Text  string        `json:"text"`
+
+	// Text Of a verdict also empty.
+	Text string `json:"text"`
 }
 
 // DialogueItemKind defines model for DialogueItem.Kind.

@@ -61,7 +61,7 @@ func eraseReports(ctx context.Context, tx pgx.Tx, userID, _ string, _ int) (next
 		// With the answers. Questions.Job lets the clocks of those that were open go on.
 		`delete from questions where report_id = any($1)`,
 		`delete from verdicts where report_id = any($1) and given_at is null and until > now()`,
-		`update verdicts set text = '' where report_id = any($1) and text <> ''`,
+		`update verdicts set text = '', earlier = '[]' where report_id = any($1) and (text <> '' or earlier <> '[]')`,
 		`delete from reporters where report_id = any($1)`)
 }
 

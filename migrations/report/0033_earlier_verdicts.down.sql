@@ -1,0 +1,1 @@
+alter table verdicts drop column earlier;

@@ -7,7 +7,7 @@ import { setLanguage } from '../../../lang/i18n';
 import { categories } from '../../../state/categories';
 import { category, ok, refused, serve } from '../../../testing/api';
 import { settled } from '../../../testing/browser';
-import { CityCalendar } from './calendar';
+import { CityCalendar, edited } from './calendar';
 
 const set: Calendar = {
   zone: 'Asia/Jakarta',
@@ -43,6 +43,7 @@ const type = (label: string, value: string) =>
 beforeEach(() => {
   root = document.createElement('div');
   document.body.replaceChildren(root);
+  edited.show(set);
   categories.value = [category({ id: 1, name: 'Roads and potholes' }), category({ id: 2, name: 'Street lights and signals' })];
 });
 

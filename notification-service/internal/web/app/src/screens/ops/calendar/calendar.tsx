@@ -1,9 +1,11 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 
 import { Failure, must, reportService, type Calendar, type Shift } from '../../../api/client';
 import { t } from '../../../lang/console';
 import { inUse } from '../../../state/categories';
+import { createEdited, useEdited } from '../../../state/edited';
 import { toast } from '../../../state/toasts';
+import { Discard } from '../../../ui/edited';
 import { Fault } from '../../../ui/problem';
 import { weekdayName } from '../../../ui/time';
 import { Holidays } from './holidays';
@@ -16,20 +18,18 @@ const MIDNIGHT = '00:00';
 /** A year of hours, as the server takes it. */
 const MAX_HOURS = 8784;
 
+export const edited = createEdited<Calendar>(() => must(reportService.GET('/reports/calendar')));
+
 /** When the city works, and how long it gives itself for reports of each category. All is saved together. */
 export function CityCalendar() {
-  const [calendar, setCalendar] = useState<Calendar>();
-  const [error, setError] = useState<unknown>();
   const [tried, setTried] = useState(false);
-  const read = () => {
-    setError(undefined);
-    must(reportService.GET('/reports/calendar')).then(setCalendar, setError);
-  };
-  useEffect(read, []);
-  if (!calendar) return <Fault error={error} retry={read} />;
+  useEdited(edited);
+  const calendar = edited.value.value;
+  const error = edited.error.value;
+  if (!calendar) return <Fault error={error} retry={() => void edited.load()} />;
 
   const { zone, shifts, targets } = calendar;
-  const change = (part: Partial<Calendar>) => setCalendar({ ...calendar, ...part });
+  const change = (part: Partial<Calendar>) => edited.set({ ...calendar, ...part });
   const setHours = (category: number, hours: number) => {
     const others = targets.filter(({ category_id }) => category_id !== category);
     change({ targets: Number.isNaN(hours) ? others : [...others, { category_id: category, hours }] });
@@ -40,10 +40,9 @@ export function CityCalendar() {
     setTried(true);
     if (wrong || shifts.length === 0) return;
     must(reportService.PUT('/reports/calendar', { body: calendar })).then((saved) => {
-      setCalendar(saved);
-      setError(undefined);
+      edited.show(saved);
       toast(t('calendar.saved'));
-    }, setError);
+    }, edited.fail);
   };
   const zoneRefused = error instanceof Failure && error.fault('/zone');
   return (
@@ -112,6 +111,7 @@ export function CityCalendar() {
       {!zoneRefused && <Fault error={error} />}
       <p class="bar">
         <button class="primary">{t('calendar.save')}</button>
+        <Discard edited={edited} />
       </p>
     </form>
   );

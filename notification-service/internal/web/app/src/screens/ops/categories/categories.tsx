@@ -2,6 +2,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import { must, reportService, type Category, type CategoryChange } from '../../../api/client';
 import { language, number, t } from '../../../lang/console';
+import { useEdited } from '../../../state/edited';
 import { toast } from '../../../state/toasts';
 import { categoryIcon } from '../../../ui/category';
 import { Icon } from '../../../ui/icons';
@@ -23,12 +24,7 @@ export function Categories() {
   const [saved, setSaved] = useState(0);
   /** How often saving did not work. */
   const [tried, setTried] = useState(0);
-  useEffect(() => void editor.load(), []);
-  useEffect(() => {
-    const ask = (event: BeforeUnloadEvent) => editor.changed.value && event.preventDefault();
-    window.addEventListener('beforeunload', ask);
-    return () => window.removeEventListener('beforeunload', ask);
-  }, []);
+  useEdited(editor);
   if (!editor.loaded.value) return <Fault error={editor.error.value} retry={() => void editor.load()} />;
   const save = async (event: Event) => {
     event.preventDefault();
@@ -56,7 +52,7 @@ export function Categories() {
           </button>
           {editor.changed.value && (
             <button type="button" class="link" onClick={() => void editor.discard()}>
-              {t('categories.discard')}
+              {t('edited.discard')}
             </button>
           )}
         </p>

@@ -170,6 +170,13 @@ const (
 	ScheduleRunStateRunning ScheduleRunState = "running"
 )
 
+// Defines values for SettingsAuditEntrySetting.
+const (
+	SettingsAuditEntrySettingCalendar    SettingsAuditEntrySetting = "calendar"
+	SettingsAuditEntrySettingCategories  SettingsAuditEntrySetting = "categories"
+	SettingsAuditEntrySettingDepartments SettingsAuditEntrySetting = "departments"
+)
+
 // Defines values for Status.
 const (
 	StatusInProgress Status = "in_progress"
@@ -410,12 +417,15 @@ type Category struct {
 
 // CategoryChange One replacement of the list, with how many categories it added, changed and retired, and whether it put them in another order.
 type CategoryChange struct {
-	Actor   string    `json:"actor"`
-	Added   int32     `json:"added"`
-	At      time.Time `json:"at"`
-	Changed int32     `json:"changed"`
-	Moved   bool      `json:"moved"`
-	Retired int32     `json:"retired"`
+	Actor string `json:"actor"`
+
+	// ActorName Absent if it is not known.
+	ActorName string    `json:"actor_name,omitempty,omitzero"`
+	Added     int32     `json:"added"`
+	At        time.Time `json:"at"`
+	Changed   int32     `json:"changed"`
+	Moved     bool      `json:"moved"`
+	Retired   int32     `json:"retired"`
 }
 
 // CategoryChanges The last replacements of the list, the newest first.
@@ -1509,6 +1519,28 @@ type ScheduleRunPage struct {
 	NextCursor string        `json:"next_cursor,omitempty,omitzero"`
 	Runs       []ScheduleRun `json:"runs"`
 }
+
+// SettingsAudit Operators' changes of the city's settings.
+type SettingsAudit struct {
+	Acts []SettingsAuditEntry `json:"acts"`
+}
+
+// SettingsAuditEntry An operator's change of a setting.
+type SettingsAuditEntry struct {
+	// Actor The operator's id.
+	Actor string `json:"actor"`
+
+	// ActorName Absent if it is not known.
+	ActorName string    `json:"actor_name,omitempty,omitzero"`
+	At        time.Time `json:"at"`
+
+	// Detail What it changed: how many categories were `added`, `changed` and `retired`, and whether others `moved`; the ids of departments that were `added`, `changed` and `removed`; of the calendar the new `zone`, the `weekdays` with other hours, counted from 0 for Sunday, `holidays_added`, `holidays_removed`, and the ids of categories with other `targets`.
+	Detail  map[string]interface{}    `json:"detail"`
+	Setting SettingsAuditEntrySetting `json:"setting"`
+}
+
+// SettingsAuditEntrySetting defines model for SettingsAuditEntry.Setting.
+type SettingsAuditEntrySetting string
 
 // Shift A part of a day in which the city works.
 type Shift struct {

@@ -187,8 +187,10 @@ func eraseFromAudit(ctx context.Context, tx pgx.Tx, userID, cursor string, limit
 		if _, err := tx.Exec(ctx, `update erasures set actor = $2 where actor = $1`, userID, erasure.Someone); err != nil {
 			return "", 0, fmt.Errorf("change erasures: %w", err)
 		}
-		if _, err := tx.Exec(ctx, `update category_audit set actor = $2 where actor = $1`, userID, erasure.Someone); err != nil {
-			return "", 0, fmt.Errorf("change audit of categories: %w", err)
+		for _, table := range []string{"category_audit", "settings_audit"} {
+			if _, err := tx.Exec(ctx, `update `+table+` set actor = $2, actor_name = '' where actor = $1`, userID, erasure.Someone); err != nil {
+				return "", 0, fmt.Errorf("change audit of settings: %w", err)
+			}
 		}
 		_, err := tx.Exec(ctx, `
 			update schedule_audit

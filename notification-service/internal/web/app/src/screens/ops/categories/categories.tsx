@@ -9,6 +9,7 @@ import { Icon } from '../../../ui/icons';
 import { Fault } from '../../../ui/problem';
 import { Time } from '../../../ui/time';
 import { CategoryChoice } from '../../create/category';
+import { actorName } from '../audit';
 import { previewOf, textIn, type Clash, type Row } from './edited';
 import { createEditor } from './editor';
 import { CategoryFields, languageName } from './fields';
@@ -282,11 +283,11 @@ function Changes() {
       <Fault error={error} retry={read} />
       {changes?.length === 0 && <p class="quiet">{t('categories.changes.none')}</p>}
       <ul class="rows">
-        {changes?.map(({ at, actor, added, changed, retired }) => (
+        {changes?.map(({ at, actor, actor_name, added, changed, retired }) => (
           <li key={at}>
             <p class="meta">
               <Time at={at} full />
-              <span>{t('audit.by', { actor })}</span>
+              <span>{actorName(actor, actor_name)}</span>
               <span>{t('categories.changes.counts', { added: number(added), changed: number(changed), retired: number(retired) })}</span>
             </p>
           </li>

@@ -1,1 +1,0 @@
-alter table verdicts drop column earlier;

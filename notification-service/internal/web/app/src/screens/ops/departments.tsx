@@ -53,7 +53,7 @@ export function Departments() {
           <fieldset class="choices">
             <legend>{t('departments.categories')}</legend>
             {categories.value
-              .filter(({ id, retired }) => !retired || category_ids.includes(id))
+              .filter(({ id, retired, accepts_reports }) => (!retired && accepts_reports) || category_ids.includes(id))
               .map((category) => (
                 <label key={category.id} class="chip">
                   <input

@@ -116,3 +116,17 @@ test('says in the reader’s language that there is no such zone', async () => {
   expect(root.querySelector('[role=alert]')!.textContent).toContain('zona waktu');
   expect(root.querySelector('legend')!.textContent).toBe('Senin');
 });
+
+test('one day’s hours become those of all working days, and a signpost has no target', async () => {
+  categories.value = [category({ id: 1, name: 'Roads' }), category({ id: 3, name: 'Water works', accepts_reports: false })];
+  serve(reportService, 'GET', () => ok(set));
+  const put = serve(reportService, 'PUT', () => ok(set));
+  await show();
+  expect([...root.querySelectorAll('input[type=number]')]).toHaveLength(1);
+  await click('Same hours as Monday on all working days');
+  await click('Save calendar');
+  expect((put.mock.lastCall?.[1]?.body as Calendar).shifts).toEqual([
+    { day: 'monday', from: '07:30', to: '16:00' },
+    { day: 'sunday', from: '07:30', to: '16:00' },
+  ]);
+});

@@ -34,6 +34,15 @@ export function CityCalendar() {
     const others = targets.filter(({ category_id }) => category_id !== category);
     change({ targets: Number.isNaN(hours) ? others : [...others, { category_id: category, hours }] });
   };
+  // A signpost takes no reports; it may still have a target from before.
+  const targeted = inUse.value.filter(
+    ({ id, accepts_reports }) => accepts_reports || targets.some(({ category_id }) => category_id === id),
+  );
+  /** Gives all days on which the city works the hours of one of them. */
+  const spread = (own: Span[]) => {
+    const working = DAYS.filter((day) => shifts.some((shift) => shift.day === day));
+    change({ shifts: working.flatMap((day) => own.map(({ from, to }) => ({ day, from, to }))) });
+  };
   const wrong = DAYS.some((day) => faultOf(shifts.filter((shift) => shift.day === day)));
   const submit = (event: Event) => {
     event.preventDefault();
@@ -80,6 +89,7 @@ export function CityCalendar() {
             onChange={(own) =>
               change({ shifts: [...shifts.filter((shift) => shift.day !== day), ...own.map((span) => ({ ...span, day }))] })
             }
+            onSpread={spread}
           />
         ))}
         {tried && shifts.length === 0 && (
@@ -92,7 +102,7 @@ export function CityCalendar() {
       <section class="panel stack" aria-labelledby="targets">
         <h2 id="targets">{t('calendar.targets')}</h2>
         <p class="quiet">{t('calendar.targets.hint')}</p>
-        {inUse.value.map(({ id, name }) => (
+        {targeted.map(({ id, name }) => (
           <label key={id} class="field">
             <span>{name}</span>
             <input
@@ -123,10 +133,11 @@ interface DayProps {
   name: string;
   shifts: Span[];
   onChange(shifts: Span[]): void;
+  onSpread(shifts: Span[]): void;
 }
 
 /** The hours of one weekday; none is a day off. */
-function Day({ name, shifts, onChange }: DayProps) {
+function Day({ name, shifts, onChange, onSpread }: DayProps) {
   const fault = faultOf(shifts);
   const put = (place: number, part: Partial<Span>) => onChange(shifts.map((span, i) => (i === place ? { ...span, ...part } : span)));
   return (
@@ -163,7 +174,7 @@ function Day({ name, shifts, onChange }: DayProps) {
           {t(fault)}
         </small>
       )}
-      <p>
+      <p class="bar">
         <button
           type="button"
           class="link"
@@ -172,6 +183,11 @@ function Day({ name, shifts, onChange }: DayProps) {
         >
           {t('calendar.add-hours')}
         </button>
+        {shifts.length > 0 && (
+          <button type="button" class="link" aria-label={t('calendar.same-hours.as', { day: name })} onClick={() => onSpread(shifts)}>
+            {t('calendar.same-hours')}
+          </button>
+        )}
       </p>
     </fieldset>
   );

@@ -57,6 +57,7 @@ const (
 const (
 	DialogueItemKindAnswer   DialogueItemKind = "answer"
 	DialogueItemKindQuestion DialogueItemKind = "question"
+	DialogueItemKindVerdict  DialogueItemKind = "verdict"
 )
 
 // Defines values for ErasureState.
@@ -184,6 +185,13 @@ const (
 	ScheduleRunStateDone    ScheduleRunState = "done"
 	ScheduleRunStateFailed  ScheduleRunState = "failed"
 	ScheduleRunStateRunning ScheduleRunState = "running"
+)
+
+// Defines values for SettingsAuditEntrySetting.
+const (
+	SettingsAuditEntrySettingCalendar    SettingsAuditEntrySetting = "calendar"
+	SettingsAuditEntrySettingCategories  SettingsAuditEntrySetting = "categories"
+	SettingsAuditEntrySettingDepartments SettingsAuditEntrySetting = "departments"
 )
 
 // Defines values for Status.
@@ -426,12 +434,15 @@ type Category struct {
 
 // CategoryChange One replacement of the list, with how many categories it added, changed and retired, and whether it put them in another order.
 type CategoryChange struct {
-	Actor   string    `json:"actor"`
-	Added   int32     `json:"added"`
-	At      time.Time `json:"at"`
-	Changed int32     `json:"changed"`
-	Moved   bool      `json:"moved"`
-	Retired int32     `json:"retired"`
+	Actor string `json:"actor"`
+
+	// ActorName Absent if it is not known.
+	ActorName string    `json:"actor_name,omitempty,omitzero"`
+	Added     int32     `json:"added"`
+	At        time.Time `json:"at"`
+	Changed   int32     `json:"changed"`
+	Moved     bool      `json:"moved"`
+	Retired   int32     `json:"retired"`
 }
 
 // CategoryChanges The last replacements of the list, the newest first.
@@ -610,27 +621,35 @@ type DevTokenRequest struct {
 // DevTokenRequestRole defines model for DevTokenRequest.Role.
 type DevTokenRequestRole string
 
-// Dialogue The questions about a report and the answers to them, oldest first.
+// Dialogue The questions about a report, the answers to them and what was said about its resolutions, oldest first.
 type Dialogue struct {
 	Items []DialogueItem `json:"items"`
 }
 
-// DialogueItem A question or an answer.
+// DialogueItem A question, an answer, or what the reporter said about a resolution.
 type DialogueItem struct {
-	// By Who asked, for officials; absent from answers.
+	// By Who asked, for officials; absent from all others.
 	By        Person    `json:"by,omitempty,omitzero"`
 	CreatedAt time.Time `json:"created_at"`
+
+	// DuplicateID For officials, the duplicate whose reporter said it; absent if it was the reporter of this report.
+	DuplicateID *uuid.UUID `json:"duplicate_id,omitempty"`
 
 	// EndsOn Of a question.
 	//
 	// Examples: 2026-12-11
-	EndsOn LastDay          `json:"ends_on,omitempty,omitzero"`
-	ID     uuid.UUID        `json:"id"`
-	Kind   DialogueItemKind `json:"kind"`
+	EndsOn LastDay `json:"ends_on,omitempty,omitzero"`
+
+	// Fixed Of a verdict.
+	Fixed *bool            `json:"fixed,omitempty"`
+	ID    uuid.UUID        `json:"id"`
+	Kind  DialogueItemKind `json:"kind"`
 
 	// State Of a question.
 	State QuestionState `json:"state,omitempty,omitzero"`
-	Text  string        `json:"text"`
+
+	// Text Of a verdict also empty.
+	Text string `json:"text"`
 }
 
 // DialogueItemKind defines model for DialogueItem.Kind.
@@ -1658,6 +1677,28 @@ type ScheduleRunPage struct {
 	NextCursor string        `json:"next_cursor,omitempty,omitzero"`
 	Runs       []ScheduleRun `json:"runs"`
 }
+
+// SettingsAudit Operators' changes of the city's settings.
+type SettingsAudit struct {
+	Acts []SettingsAuditEntry `json:"acts"`
+}
+
+// SettingsAuditEntry An operator's change of a setting.
+type SettingsAuditEntry struct {
+	// Actor The operator's id.
+	Actor string `json:"actor"`
+
+	// ActorName Absent if it is not known.
+	ActorName string    `json:"actor_name,omitempty,omitzero"`
+	At        time.Time `json:"at"`
+
+	// Detail What it changed: how many categories were `added`, `changed` and `retired`, and whether others `moved`; the ids of departments that were `added`, `changed` and `removed`; of the calendar the new `zone`, the `weekdays` with other hours, counted from 0 for Sunday, `holidays_added`, `holidays_removed`, and the ids of categories with other `targets`.
+	Detail  map[string]interface{}    `json:"detail"`
+	Setting SettingsAuditEntrySetting `json:"setting"`
+}
+
+// SettingsAuditEntrySetting defines model for SettingsAuditEntry.Setting.
+type SettingsAuditEntrySetting string
 
 // Shift A part of a day in which the city works.
 type Shift struct {

@@ -1,22 +1,21 @@
-import { useEffect, useState } from 'preact/hooks';
-
 import { must, reportService, type Department } from '../../api/client';
 import { t } from '../../lang/console';
 import { categories } from '../../state/categories';
+import { createEdited, useEdited } from '../../state/edited';
 import { toast } from '../../state/toasts';
+import { Discard } from '../../ui/edited';
 import { Fault } from '../../ui/problem';
 import { Acts, Fields } from './acts';
 
+export const edited = createEdited<Department[]>(async () => (await must(reportService.GET('/reports/departments'))).departments);
+
 /** The city's departments, and which of them get the reports of which category. All are saved together. */
 export function Departments() {
-  const [all, setAll] = useState<Department[]>();
-  const [error, setError] = useState<unknown>();
-  const read = () => {
-    setError(undefined);
-    must(reportService.GET('/reports/departments')).then(({ departments }) => setAll(departments), setError);
-  };
-  useEffect(read, []);
-  if (!all) return <Fault error={error} retry={read} />;
+  useEdited(edited);
+  const all = edited.value.value;
+  const error = edited.error.value;
+  if (!all) return <Fault error={error} retry={() => void edited.load()} />;
+  const setAll = edited.set;
 
   const change = (id: number, part: Partial<Department>) => setAll(all.map((each) => (each.id === id ? { ...each, ...part } : each)));
   /** A category goes to one department: it leaves the one that had it. */
@@ -31,10 +30,9 @@ export function Departments() {
     event.preventDefault();
     const body = { departments: all.map((each) => ({ ...each, name: each.name.trim() })) };
     must(reportService.PUT('/reports/departments', { body })).then(({ departments }) => {
-      setAll(departments);
-      setError(undefined);
+      edited.show(departments);
       toast(t('departments.saved'));
-    }, setError);
+    }, edited.fail);
   };
   return (
     <form class="stack narrow" onSubmit={submit}>
@@ -57,7 +55,7 @@ export function Departments() {
             <fieldset class="choices">
               <legend>{t('departments.categories')}</legend>
               {categories.value
-                .filter(({ id, retired }) => !retired || category_ids.includes(id))
+                .filter(({ id, retired, accepts_reports }) => (!retired && accepts_reports) || category_ids.includes(id))
                 .map((category) => (
                   <label key={category.id} class="chip">
                     <input
@@ -89,6 +87,7 @@ export function Departments() {
             {t('departments.add')}
           </button>
           <button class="primary">{t('departments.save')}</button>
+          <Discard edited={edited} />
         </p>
       </Acts>
     </form>

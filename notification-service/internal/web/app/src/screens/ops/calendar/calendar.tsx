@@ -1,9 +1,11 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 
 import { Failure, must, reportService, type Calendar, type Shift } from '../../../api/client';
 import { t } from '../../../lang/console';
 import { inUse } from '../../../state/categories';
+import { createEdited, useEdited } from '../../../state/edited';
 import { toast } from '../../../state/toasts';
+import { Discard } from '../../../ui/edited';
 import { Fault } from '../../../ui/problem';
 import { weekdayName } from '../../../ui/time';
 import { Acts, Fields } from '../acts';
@@ -17,23 +19,30 @@ const MIDNIGHT = '00:00';
 /** A year of hours, as the server takes it. */
 const MAX_HOURS = 8784;
 
+export const edited = createEdited<Calendar>(() => must(reportService.GET('/reports/calendar')));
+
 /** When the city works, and how long it gives itself for reports of each category. All is saved together. */
 export function CityCalendar() {
-  const [calendar, setCalendar] = useState<Calendar>();
-  const [error, setError] = useState<unknown>();
   const [tried, setTried] = useState(false);
-  const read = () => {
-    setError(undefined);
-    must(reportService.GET('/reports/calendar')).then(setCalendar, setError);
-  };
-  useEffect(read, []);
-  if (!calendar) return <Fault error={error} retry={read} />;
+  useEdited(edited);
+  const calendar = edited.value.value;
+  const error = edited.error.value;
+  if (!calendar) return <Fault error={error} retry={() => void edited.load()} />;
 
   const { zone, shifts, targets } = calendar;
-  const change = (part: Partial<Calendar>) => setCalendar({ ...calendar, ...part });
+  const change = (part: Partial<Calendar>) => edited.set({ ...calendar, ...part });
   const setHours = (category: number, hours: number) => {
     const others = targets.filter(({ category_id }) => category_id !== category);
     change({ targets: Number.isNaN(hours) ? others : [...others, { category_id: category, hours }] });
+  };
+  // A signpost takes no reports; it may still have a target from before.
+  const targeted = inUse.value.filter(
+    ({ id, accepts_reports }) => accepts_reports || targets.some(({ category_id }) => category_id === id),
+  );
+  /** Gives all days on which the city works the hours of one of them. */
+  const spread = (own: Span[]) => {
+    const working = DAYS.filter((day) => shifts.some((shift) => shift.day === day));
+    change({ shifts: working.flatMap((day) => own.map(({ from, to }) => ({ day, from, to }))) });
   };
   const wrong = DAYS.some((day) => faultOf(shifts.filter((shift) => shift.day === day)));
   const submit = (event: Event) => {
@@ -41,10 +50,9 @@ export function CityCalendar() {
     setTried(true);
     if (wrong || shifts.length === 0) return;
     must(reportService.PUT('/reports/calendar', { body: calendar })).then((saved) => {
-      setCalendar(saved);
-      setError(undefined);
+      edited.show(saved);
       toast(t('calendar.saved'));
-    }, setError);
+    }, edited.fail);
   };
   const zoneRefused = error instanceof Failure && error.fault('/zone');
   return (
@@ -83,6 +91,7 @@ export function CityCalendar() {
               onChange={(own) =>
                 change({ shifts: [...shifts.filter((shift) => shift.day !== day), ...own.map((span) => ({ ...span, day }))] })
               }
+              onSpread={spread}
             />
           ))}
           {tried && shifts.length === 0 && (
@@ -95,7 +104,7 @@ export function CityCalendar() {
         <section class="panel stack" aria-labelledby="targets">
           <h2 id="targets">{t('calendar.targets')}</h2>
           <p class="quiet">{t('calendar.targets.hint')}</p>
-          {inUse.value.map(({ id, name }) => (
+          {targeted.map(({ id, name }) => (
             <label key={id} class="field">
               <span>{name}</span>
               <input
@@ -116,6 +125,7 @@ export function CityCalendar() {
       <Acts>
         <p class="bar">
           <button class="primary">{t('calendar.save')}</button>
+          <Discard edited={edited} />
         </p>
       </Acts>
     </form>
@@ -128,10 +138,11 @@ interface DayProps {
   name: string;
   shifts: Span[];
   onChange(shifts: Span[]): void;
+  onSpread(shifts: Span[]): void;
 }
 
 /** The hours of one weekday; none is a day off. */
-function Day({ name, shifts, onChange }: DayProps) {
+function Day({ name, shifts, onChange, onSpread }: DayProps) {
   const fault = faultOf(shifts);
   const put = (place: number, part: Partial<Span>) => onChange(shifts.map((span, i) => (i === place ? { ...span, ...part } : span)));
   return (
@@ -171,7 +182,7 @@ function Day({ name, shifts, onChange }: DayProps) {
         </small>
       )}
       <Acts>
-        <p>
+        <p class="bar">
           <button
             type="button"
             class="link"
@@ -180,6 +191,11 @@ function Day({ name, shifts, onChange }: DayProps) {
           >
             {t('calendar.add-hours')}
           </button>
+          {shifts.length > 0 && (
+            <button type="button" class="link" aria-label={t('calendar.same-hours.as', { day: name })} onClick={() => onSpread(shifts)}>
+              {t('calendar.same-hours')}
+            </button>
+          )}
         </p>
       </Acts>
     </fieldset>

@@ -2,6 +2,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import { must, reportService, type Category, type CategoryChange } from '../../../api/client';
 import { language, number, t } from '../../../lang/console';
+import { useEdited } from '../../../state/edited';
 import { toast } from '../../../state/toasts';
 import { categoryIcon } from '../../../ui/category';
 import { Icon } from '../../../ui/icons';
@@ -9,6 +10,7 @@ import { Fault } from '../../../ui/problem';
 import { Time } from '../../../ui/time';
 import { CategoryChoice } from '../../create/category';
 import { Acts, readsOnly } from '../acts';
+import { actorName } from '../audit';
 import { previewOf, textIn, type Clash, type Row } from './edited';
 import { createEditor } from './editor';
 import { CategoryFields, languageName } from './fields';
@@ -24,12 +26,7 @@ export function Categories() {
   const [saved, setSaved] = useState(0);
   /** How often saving did not work. */
   const [tried, setTried] = useState(0);
-  useEffect(() => void editor.load(), []);
-  useEffect(() => {
-    const ask = (event: BeforeUnloadEvent) => editor.changed.value && event.preventDefault();
-    window.addEventListener('beforeunload', ask);
-    return () => window.removeEventListener('beforeunload', ask);
-  }, []);
+  useEdited(editor);
   if (!editor.loaded.value) return <Fault error={editor.error.value} retry={() => void editor.load()} />;
   const save = async (event: Event) => {
     event.preventDefault();
@@ -58,7 +55,7 @@ export function Categories() {
             </button>
             {editor.changed.value && (
               <button type="button" class="link" onClick={() => void editor.discard()}>
-                {t('categories.discard')}
+                {t('edited.discard')}
               </button>
             )}
           </p>
@@ -297,11 +294,11 @@ function Changes() {
       <Fault error={error} retry={read} />
       {changes?.length === 0 && <p class="quiet">{t('categories.changes.none')}</p>}
       <ul class="rows">
-        {changes?.map(({ at, actor, added, changed, retired }) => (
+        {changes?.map(({ at, actor, actor_name, added, changed, retired }) => (
           <li key={at}>
             <p class="meta">
               <Time at={at} full />
-              <span>{t('audit.by', { actor })}</span>
+              <span>{actorName(actor, actor_name)}</span>
               <span>{t('categories.changes.counts', { added: number(added), changed: number(changed), retired: number(retired) })}</span>
             </p>
           </li>

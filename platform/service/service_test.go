@@ -272,13 +272,16 @@ func TestTrace(t *testing.T) {
 		{"the forbidden version", "ff-" + id + "-00f067aa0ba902b7-01", false},
 		{"upper case", "00-" + strings.ToUpper(id) + "-00f067aa0ba902b7-01", false},
 		{"all zero", "00-00000000000000000000000000000000-00f067aa0ba902b7-01", false},
+		{"two", "00-" + id + "-00f067aa0ba902b7-01, 00-" + id + "-00f067aa0ba902b7-01", false},
 	} {
 		var trace, traceID string
 		h := service.Trace(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			trace, traceID = service.TraceFrom(r.Context()), service.TraceID(r.Context())
 		}))
 		r := httptest.NewRequest("GET", "/", nil)
-		r.Header.Set("Traceparent", tt.header)
+		for header := range strings.SplitSeq(tt.header, ", ") {
+			r.Header.Add("Traceparent", header)
+		}
 		h.ServeHTTP(httptest.NewRecorder(), r)
 		if (traceID == id) != tt.kept || len(trace) != 55 || !strings.HasPrefix(trace, "00-"+traceID+"-") || trace == tt.header {
 			t.Errorf("%s: %q became %q", tt.name, tt.header, trace)

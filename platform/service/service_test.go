@@ -292,6 +292,35 @@ func TestTrace(t *testing.T) {
 	}
 }
 
+// Who asks for OpenMetrics gets a trace with the durations of requests. The other format
+// has none, and no bucket more.
+func TestMetricsNameTraces(t *testing.T) {
+	t.Parallel()
+	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
+	reg := prometheus.NewRegistry()
+	r := httptest.NewRequest("GET", "/ok/1", nil)
+	r.Header.Set("Traceparent", "00-"+id+"-00f067aa0ba902b7-01")
+	newRouter(zerolog.Nop(), reg).ServeHTTP(httptest.NewRecorder(), r)
+	for accept, want := range map[string]bool{"application/openmetrics-text": true, "text/plain": false} {
+		r, w := httptest.NewRequest("GET", "/metrics", nil), httptest.NewRecorder()
+		r.Header.Set("Accept", accept)
+		service.MetricsHandler(reg).ServeHTTP(w, r)
+		var found, buckets int
+		for line := range strings.Lines(w.Body.String()) {
+			if !strings.HasPrefix(line, "http_request_duration_seconds_bucket{") {
+				continue
+			}
+			buckets++
+			if strings.Contains(line, `route="/ok/{id}"`) && strings.Contains(line, ` # {trace_id="`+id+`"} `) {
+				found++
+			}
+		}
+		if found == 1 != want || buckets != 14 {
+			t.Errorf("%s: %d of %d buckets name the trace, want one of 14: %t\n%s", accept, found, buckets, want, w.Body)
+		}
+	}
+}
+
 // millisecondTime is that of a log line.
 var millisecondTime = regexp.MustCompile(`"time":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(Z|[+-]\d\d:\d\d)"`)
 

@@ -292,8 +292,8 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// Who asks for OpenMetrics gets a trace with the durations of requests. The other format
-// has none, and no bucket more.
+// OpenMetrics has a trace with the durations of requests. The other format
+// has none, and no more buckets.
 func TestMetricsNameTraces(t *testing.T) {
 	t.Parallel()
 	const id = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -54,7 +54,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		disconnects: vec("sse_disconnects_total", "Streams that ended, by reason.", "reason"),
 		resumes:     vec("sse_resumes_total", "Streams opened, by how they resumed: exact, reset, none.", "result"),
 		events:      count("sse_events_total", "Events of the feed and the officials' stream written."),
-		bytes:       count("sse_bytes_total", "Bytes of those events."),
+		bytes:       count("sse_bytes_total", "Bytes of the events of the feed and the officials' stream written."),
 		overflows:   count("sse_overflows_total", "Clients disconnected because too much waited for them."),
 		commitToFlush: exemplar.New(reg, prometheus.HistogramOpts{
 			Name: "sse_commit_to_flush_seconds", Help: "From the commit of an event of the feed or the officials' stream to its write into a client's socket.",

@@ -1981,6 +1981,9 @@ type WebhookSignature = string
 // WebhookTimestamp Examples: 1795320000
 type WebhookTimestamp = string
 
+// WebhookTrace Examples: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
+type WebhookTrace = string
+
 // Failed RFC 9457 problem details.
 type Failed = Problem
 
@@ -2010,6 +2013,11 @@ type OnReportCommentedParams struct {
 	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
 	// Webhooks asks, joined by spaces; during a rotation there are two.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
+
+	// Traceparent W3C Trace Context: the trace of the request that caused the event, with a
+	// span of this attempt. It is missing where no such request is known, as for
+	// a test, and for an event that was missed and is recovered. It is not signed.
+	Traceparent WebhookTrace `json:"traceparent,omitempty,omitzero"`
 }
 
 // OnReportCorrectedParams defines parameters for OnReportCorrected.
@@ -2023,6 +2031,11 @@ type OnReportCorrectedParams struct {
 	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
 	// Webhooks asks, joined by spaces; during a rotation there are two.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
+
+	// Traceparent W3C Trace Context: the trace of the request that caused the event, with a
+	// span of this attempt. It is missing where no such request is known, as for
+	// a test, and for an event that was missed and is recovered. It is not signed.
+	Traceparent WebhookTrace `json:"traceparent,omitempty,omitzero"`
 }
 
 // OnReportCreatedParams defines parameters for OnReportCreated.
@@ -2036,6 +2049,11 @@ type OnReportCreatedParams struct {
 	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
 	// Webhooks asks, joined by spaces; during a rotation there are two.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
+
+	// Traceparent W3C Trace Context: the trace of the request that caused the event, with a
+	// span of this attempt. It is missing where no such request is known, as for
+	// a test, and for an event that was missed and is recovered. It is not signed.
+	Traceparent WebhookTrace `json:"traceparent,omitempty,omitzero"`
 }
 
 // OnReportDisputedParams defines parameters for OnReportDisputed.
@@ -2049,6 +2067,11 @@ type OnReportDisputedParams struct {
 	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
 	// Webhooks asks, joined by spaces; during a rotation there are two.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
+
+	// Traceparent W3C Trace Context: the trace of the request that caused the event, with a
+	// span of this attempt. It is missing where no such request is known, as for
+	// a test, and for an event that was missed and is recovered. It is not signed.
+	Traceparent WebhookTrace `json:"traceparent,omitempty,omitzero"`
 }
 
 // OnReportModeratedParams defines parameters for OnReportModerated.
@@ -2062,6 +2085,11 @@ type OnReportModeratedParams struct {
 	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
 	// Webhooks asks, joined by spaces; during a rotation there are two.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
+
+	// Traceparent W3C Trace Context: the trace of the request that caused the event, with a
+	// span of this attempt. It is missing where no such request is known, as for
+	// a test, and for an event that was missed and is recovered. It is not signed.
+	Traceparent WebhookTrace `json:"traceparent,omitempty,omitzero"`
 }
 
 // OnReportOverdueParams defines parameters for OnReportOverdue.
@@ -2075,6 +2103,11 @@ type OnReportOverdueParams struct {
 	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
 	// Webhooks asks, joined by spaces; during a rotation there are two.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
+
+	// Traceparent W3C Trace Context: the trace of the request that caused the event, with a
+	// span of this attempt. It is missing where no such request is known, as for
+	// a test, and for an event that was missed and is recovered. It is not signed.
+	Traceparent WebhookTrace `json:"traceparent,omitempty,omitzero"`
 }
 
 // OnPhotoReadyParams defines parameters for OnPhotoReady.
@@ -2088,6 +2121,11 @@ type OnPhotoReadyParams struct {
 	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
 	// Webhooks asks, joined by spaces; during a rotation there are two.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
+
+	// Traceparent W3C Trace Context: the trace of the request that caused the event, with a
+	// span of this attempt. It is missing where no such request is known, as for
+	// a test, and for an event that was missed and is recovered. It is not signed.
+	Traceparent WebhookTrace `json:"traceparent,omitempty,omitzero"`
 }
 
 // OnStatusUpdatedParams defines parameters for OnStatusUpdated.
@@ -2101,6 +2139,11 @@ type OnStatusUpdatedParams struct {
 	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
 	// Webhooks asks, joined by spaces; during a rotation there are two.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
+
+	// Traceparent W3C Trace Context: the trace of the request that caused the event, with a
+	// span of this attempt. It is missing where no such request is known, as for
+	// a test, and for an event that was missed and is recovered. It is not signed.
+	Traceparent WebhookTrace `json:"traceparent,omitempty,omitzero"`
 }
 
 // OnVoteReceivedParams defines parameters for OnVoteReceived.
@@ -2114,6 +2157,11 @@ type OnVoteReceivedParams struct {
 	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
 	// Webhooks asks, joined by spaces; during a rotation there are two.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
+
+	// Traceparent W3C Trace Context: the trace of the request that caused the event, with a
+	// span of this attempt. It is missing where no such request is known, as for
+	// a test, and for an event that was missed and is recovered. It is not signed.
+	Traceparent WebhookTrace `json:"traceparent,omitempty,omitzero"`
 }
 
 // OnWebhookTestParams defines parameters for OnWebhookTest.
@@ -2127,6 +2175,11 @@ type OnWebhookTestParams struct {
 	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
 	// Webhooks asks, joined by spaces; during a rotation there are two.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
+
+	// Traceparent W3C Trace Context: the trace of the request that caused the event, with a
+	// span of this attempt. It is missing where no such request is known, as for
+	// a test, and for an event that was missed and is recovered. It is not signed.
+	Traceparent WebhookTrace `json:"traceparent,omitempty,omitzero"`
 }
 
 // OnReportCommentedJSONRequestBody defines body for OnReportCommented for application/json ContentType.

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -17,8 +18,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // The suite that others point at a stream finds that ours keeps each promise of its
@@ -83,7 +84,7 @@ func TestStreamConformanceNamesBreakages(t *testing.T) {
 	}
 }
 
-// What the suite says of a case.
+// States of a case, by the suite.
 const passed, failed, skipped = "passed", "failed", "skipped"
 
 // A subject is a city whose streams the suite is pointed at.
@@ -284,4 +285,41 @@ func (s *subject) check(stream string, args ...string) (code int, states map[str
 		}
 	}
 	return suite.ProcessState.ExitCode(), states
+}
+
+// The program in Node.js that docs/clients.md shows lists what was, and prints what comes.
+func TestManualsNodeClient(t *testing.T) {
+	t.Parallel()
+	suite := packStreamClient(t)
+	c := startStack(t)
+	ana, ben := c.signIn("Ana", "resident"), c.signIn("Ben", "resident")
+	report := file(t, ana, "Dark crossing")
+	watch(t, ana).check([]sight{vote(t, ben, report, "upvote")})
+
+	_, program, _ := strings.Cut(string(must(os.ReadFile(filepath.Join(root(), "docs", "clients.md")))), "```js\n")
+	program, _, _ = strings.Cut(program, "```")
+	folder := t.TempDir()
+	installed := filepath.Join(folder, "node_modules", "@cityconnect", "stream")
+	if err := os.CopyFS(installed, os.DirFS(filepath.Join(filepath.Dir(suite), "..", ".."))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "listen.mjs"), []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	node := exec.CommandContext(t.Context(), "node", "listen.mjs")
+	node.Dir, node.Env = folder, append(os.Environ(), "CITY="+c.gateway.URL, "TOKEN="+ana.Token())
+	out := must(node.StdoutPipe())
+	node.Stderr = t.Output()
+	if err := node.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = node.Wait() })
+	lines := bufio.NewScanner(out)
+	for _, want := range []string{"1 notifications", voted + " Dark crossing", voted + " Dark crossing"} {
+		if !lines.Scan() || !strings.HasSuffix(lines.Text(), want) {
+			t.Fatalf("it prints %q, want %q", lines.Text(), want)
+		}
+		vote(t, ben, report, map[bool]string{true: "downvote", false: "upvote"}[strings.HasPrefix(want, "1 ")])
+	}
+	_ = node.Process.Signal(os.Interrupt)
 }

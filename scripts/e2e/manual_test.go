@@ -37,6 +37,7 @@ var answers = map[string]string{
 var shown = map[string][]string{
 	"docs/city.md":           {`tag: "1"`, `tag: "2"`, `"name":"Bau gas atau kebakaran"`},
 	"README.md":              {"event: notification", `"report.vote.received"`, `"status":"in_progress"`, `"vote_type":"upvote"`, `"pending":`, `"name": "queue.vote_received"`},
+	"docs/clients.md":        {"event: ready", "retry:"},
 	"docs/stream.md":         {"event: reset", "retry:"},
 	"docs/recoverability.md": {`"message_id":"manual-delayed-1"`, `"error_group":"SQLSTATE 55P03"`, `"id":17`, `"concurrency":4`, `"paused":true`},
 	"docs/schedules.md":      {`"overdue"`, `"retention"`},

@@ -16,9 +16,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/scripts/internal/city"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
@@ -118,7 +118,7 @@ func enter(ctx context.Context, gateway string) (*town, error) {
 	}
 	for _, p := range append([]*person{t.official}, t.residents...) {
 		_, err := t.screens.Open(ctx, p.Client, func(n client.Notification) {
-			if n.Type != string(event.PhotoRefusedKey) { // which does not change the report, and has no version of its own
+			if string(n.Type) != string(event.PhotoRefusedKey) { // which does not change the report, and has no version of its own
 				t.ledger.See(city.Sight{Report: n.ReportID, Version: n.ReportVersion, Owner: p.owner, Seen: time.Now()})
 			}
 		})

@@ -29,3 +29,12 @@ export function furthest(id: string, other: string): string {
   });
   return ['v1', ...most].join('.');
 }
+
+/**
+ * How many notifications there are from other to id, in all streams together:
+ * the next one is 1. NaN where a stream has begun again, so that nobody knows.
+ */
+export function steps(id: string, other: string): number {
+  const others = parse(other);
+  return parse(id).reduce((sum, { epoch, seq }, i) => sum + (epoch === others[i]?.epoch ? seq - others[i].seq : NaN), 0);
+}

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
-import { FakeEventSource } from '../testing/browser';
-import { openStream, type Stream, type StreamEvent, type StreamOptions } from './stream';
+import { openStream, type Stream, type StreamEvent, type StreamOptions } from './browser.js';
+import { FakeEventSource } from './testing/event-source.js';
 
 let stream: Stream;
 let events: StreamEvent[];
@@ -48,6 +48,61 @@ test('hands on events with their positions, and keeps heartbeats back', () => {
     { type: 'notification', id: 'v1.a.8', data: { id: 'n8' } },
   ]);
   expect(live.at(-1)).toBe(true);
+});
+
+const ids = () => events.map(({ type, id }) => `${type} ${id}`);
+
+test('drops what came before, in either of two streams', () => {
+  open({ cursor: 'v1.a.7.r.2' });
+  const first = FakeEventSource.last;
+  for (const id of ['v1.a.8.r.2', 'v1.a.8.r.2', 'v1.a.7.r.2', 'v1.a.8.r.3']) first.emit('notification', id);
+  expect(ids()).toEqual(['notification v1.a.8.r.2', 'notification v1.a.8.r.3']);
+  expect(FakeEventSource.last).toBe(first);
+});
+
+describe('a gap', () => {
+  test('is closed: the stream is opened again before it', () => {
+    open({ cursor: 'v1.a.7' });
+    FakeEventSource.last.emit('ready', 'v1.a.7');
+    FakeEventSource.last.emit('notification', 'v1.a.9');
+    expect(FakeEventSource.made).toHaveLength(2);
+    expect(FakeEventSource.last.url).toBe('/notifications/stream?last_event_id=v1.a.7');
+    for (const id of ['v1.a.8', 'v1.a.9']) FakeEventSource.last.emit('notification', id);
+    expect(ids()).toEqual(['ready v1.a.7', 'notification v1.a.8', 'notification v1.a.9']);
+  });
+
+  test('that stays is a reset, from which the stream goes on', () => {
+    open({ cursor: 'v1.a.7' });
+    for (let i = 0; i < 2; i++) FakeEventSource.last.emit('notification', 'v1.a.9');
+    FakeEventSource.last.emit('notification', 'v1.a.10');
+    expect(events).toEqual([
+      { type: 'reset', id: 'v1.a.9', data: { reason: 'gap' } },
+      { type: 'notification', id: 'v1.a.10', data: {} },
+    ]);
+    expect(FakeEventSource.made).toHaveLength(2);
+  });
+
+  test('is seen also where a stream begins', () => {
+    open({ cursor: 'v1.a.7' });
+    FakeEventSource.last.emit('ready', 'v1.a.9');
+    expect(FakeEventSource.made).toHaveLength(2);
+    FakeEventSource.last.emit('ready', 'v1.a.9');
+    expect(ids()).toEqual(['reset v1.a.9']);
+  });
+
+  test('is none after a reset, or in a stream that began again', () => {
+    open({ cursor: 'v1.a.7' });
+    FakeEventSource.last.emit('reset', 'v1.a.90');
+    FakeEventSource.last.emit('ready', 'v1.a.90');
+    FakeEventSource.last.emit('notification', 'v1.b.1');
+    expect(ids()).toEqual(['reset v1.a.90', 'ready v1.a.90', 'notification v1.b.1']);
+  });
+});
+
+test('events without ids, as those of the feed, are handed on as they come', () => {
+  open({ url: '/feed/stream' });
+  for (let i = 0; i < 2; i++) FakeEventSource.last.emit('notification', '');
+  expect(ids()).toEqual(['notification ', 'notification ']);
 });
 
 describe('a silent connection', () => {

@@ -1,6 +1,11 @@
 // Package client speaks CityConnect's public API: the REST of both services
 // through their gateway, and the live streams. The demo, the end-to-end tests
 // and the load test are built on it.
+//
+// A [Client] has methods for what most clients do; [Client.Do] makes any request, with
+// the types of reportapi and notificationapi, which are generated from the OpenAPI
+// documents. A [Stream] hands on each notification once and in order, whatever happens
+// to its connections.
 package client
 
 import (
@@ -13,8 +18,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
 // requestTimeout ends a request that is never answered, streams excepted. It is
@@ -46,6 +49,10 @@ func New(base string) *Client {
 	transport.MaxIdleConnsPerHost = 256                          // two would make a load test measure handshakes
 	return &Client{base: strings.TrimRight(base, "/"), http: &http.Client{Transport: transport}}
 }
+
+// Use makes requests by transport, as through a proxy of one's own. It comes before the
+// first request.
+func (c *Client) Use(transport http.RoundTripper) { c.http.Transport = transport }
 
 // As returns a client that makes its requests with token, over the same
 // connections.
@@ -127,7 +134,7 @@ func (c *Client) Insist(ctx context.Context, method, path string, in, out any, h
 		if StatusOf(err) != http.StatusServiceUnavailable || time.Since(began) > insistFor {
 			return err
 		}
-		if wait.For(ctx, insistEvery) != nil {
+		if wait(ctx, insistEvery) != nil {
 			return err
 		}
 	}
@@ -171,6 +178,16 @@ func (c *Client) send(ctx context.Context, method, path string, body io.Reader, 
 		req.Header.Set(header[i], header[i+1])
 	}
 	return c.http.Do(req) // its error names the method and the address
+}
+
+// wait waits so long, but not beyond ctx.
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }
 
 // problem reads problem details; an answer of a gateway is often none.

@@ -9,67 +9,32 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 )
 
-// A NewReport is a report to be filed.
-type NewReport struct {
-	Title        string   `json:"title"`
-	Description  string   `json:"description"`
-	CategoryID   int32    `json:"category_id"`
-	Latitude     *float64 `json:"latitude,omitempty"`
-	Longitude    *float64 `json:"longitude,omitempty"`
-	Address      string   `json:"address,omitempty"`
-	PrivacyLevel string   `json:"privacy_level"` // public or anonymous
-}
-
-// A Report is a report as the API shows it.
-type Report struct {
-	ID           uuid.UUID `json:"id"`
-	Title        string    `json:"title"`
-	Description  string    `json:"description"`
-	CategoryID   int32     `json:"category_id"`
-	CategoryName string    `json:"category_name"`
-	PrivacyLevel string    `json:"privacy_level"`
-	ReporterName string    `json:"reporter_name"`
-	Status       string    `json:"status"`
-	Score        int64     `json:"score"`
-	Version      int64     `json:"version"`
-	Mine         bool      `json:"mine"`
-	MyVote       string    `json:"my_vote"`
-}
-
-// A VoteResult is what a vote led to.
-type VoteResult struct {
-	ReportID uuid.UUID `json:"report_id"`
-	Score    int64     `json:"score"`
-	Version  int64     `json:"version"`
-}
-
-// A Notification is one as the list and the streams show it.
-type Notification struct {
-	ID            uuid.UUID `json:"id"`
-	Type          string    `json:"type"` // a routing key, such as report.created
-	ReportID      uuid.UUID `json:"report_id"`
-	ReportVersion int64     `json:"report_version"`
-	ReportTitle   string    `json:"report_title"`
-	CategoryName  string    `json:"category_name"` // as it was when the notification was written
-	Status        string    `json:"status"`
-	Score         *int64    `json:"score"`
-	CreatedAt     time.Time `json:"created_at"`
-	Read          bool      `json:"read"`
-}
-
-// A NotificationPage is a page of the list. A stream opened at LastEventID
-// goes on where the page ends.
-type NotificationPage struct {
-	Notifications []Notification `json:"notifications"`
-	UnreadCount   int64          `json:"unread_count"`
-	LastEventID   string         `json:"last_event_id"`
-	NextCursor    string         `json:"next_cursor"`
-}
+// The types that the operations take and return, as the OpenAPI documents describe them. Those
+// of all other operations are in reportapi and notificationapi, for Do.
+type (
+	// A NewReport is a report to be filed.
+	NewReport = reportapi.NewReport
+	// A PrivacyLevel is public or anonymous.
+	PrivacyLevel = reportapi.PrivacyLevel
+	// A Report is a report as its reader may see it.
+	Report = reportapi.Report
+	// A VoteResult is what a vote led to.
+	VoteResult = reportapi.VoteResult
+	// A Notification is one as the list and the streams show it.
+	Notification = notificationapi.Notification
+	// A NotificationPage is a page of the list. A stream opened at its LastEventID goes
+	// on where the page ends.
+	NotificationPage = notificationapi.NotificationPage
+	// A FeedEvent is what the public feed says of a report.
+	FeedEvent = notificationapi.FeedEvent
+)
 
 // SignIn returns a client for the user whom the development issuer makes up:
 // role is resident, official, operator or auditor, and an empty sub a fresh user.
@@ -94,12 +59,7 @@ const OtherCategory = "Other"
 
 // Categories returns the ids of the categories by their English names.
 func (c *Client) Categories(ctx context.Context) (map[string]int32, error) {
-	var list struct {
-		Categories []struct {
-			ID   int32  `json:"id"`
-			Name string `json:"name"`
-		} `json:"categories"`
-	}
+	var list reportapi.CategoryList
 	if err := c.Do(ctx, http.MethodGet, "/categories", nil, &list, "Accept-Language", "en"); err != nil {
 		return nil, err
 	}
@@ -129,7 +89,7 @@ func (c *Client) Report(ctx context.Context, id uuid.UUID) (Report, error) {
 
 // SetStatus moves the report to status. header may hold an If-Match.
 func (c *Client) SetStatus(ctx context.Context, id uuid.UUID, status, note string, header ...string) (Report, error) {
-	in := map[string]string{"status": status, "note": note}
+	in := reportapi.StatusChange{Status: reportapi.Status(status), Note: note}
 	var out Report
 	err := c.Do(ctx, http.MethodPatch, "/reports/"+id.String()+"/status", in, &out, header...)
 	return out, err
@@ -138,7 +98,7 @@ func (c *Client) SetStatus(ctx context.Context, id uuid.UUID, status, note strin
 // Vote casts or changes the user's vote: upvote or downvote.
 func (c *Client) Vote(ctx context.Context, id uuid.UUID, voteType string) (VoteResult, error) {
 	var out VoteResult
-	err := c.Do(ctx, http.MethodPost, "/reports/"+id.String()+"/vote", map[string]string{"vote_type": voteType}, &out)
+	err := c.Do(ctx, http.MethodPost, "/reports/"+id.String()+"/vote", reportapi.Vote{VoteType: reportapi.VoteType(voteType)}, &out)
 	return out, err
 }
 

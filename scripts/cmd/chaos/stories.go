@@ -15,8 +15,8 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // storiesToRead is how many messages' stories are compared with the account.

@@ -78,9 +78,7 @@ test('each refused message says what waits behind it, and a failed one that noth
   const rows = [...root.querySelectorAll('[aria-labelledby=refused] li')].map(({ textContent }) => textContent);
   expect(rows[0]).toMatch(/next attempt .*30[:.]09.*3 later messages of its report wait behind it\. The oldest is from/);
   expect(rows[1]).toContain('Nothing waits behind it.');
-  expect([...root.querySelectorAll('[aria-labelledby=refused] a')].map((a) => a.getAttribute('href'))).toContain(
-    '/ops/messages/m1',
-  );
+  expect([...root.querySelectorAll('[aria-labelledby=refused] a')].map((a) => a.getAttribute('href'))).toContain('/ops/messages/m1');
   expect(root.textContent).toContain('Nothing waits behind a failed message');
   await act(() => render(null, root));
 });

@@ -696,9 +696,13 @@ func (c *stack) stories(operator *client.Client) (all []string) {
 		c.t.Fatal(err)
 	}
 	for _, told := range c.answers(operator, paths) {
-		entries := strings.Split(strings.ReplaceAll(told, `,"NUMBER"`, ""), "},{")
+		// The message comes after the last entry, whichever that is.
+		told = strings.ReplaceAll(strings.ReplaceAll(told, `,"NUMBER"`, ""), "}],", "},{")
+		entries := strings.Split(told, "},{")
 		for i, entry := range entries { // without the brackets around them
-			_, entry, _ = strings.Cut(entry, `"at"`)
+			if _, after, ok := strings.Cut(entry, `"at"`); ok {
+				entry = after
+			}
 			entries[i] = strings.TrimRight(entry, "}]\n")
 		}
 		slices.Sort(entries)

@@ -697,7 +697,8 @@ func (c *stack) stories(operator *client.Client) (all []string) {
 		c.t.Fatal(err)
 	}
 	for _, told := range c.answers(operator, paths) {
-		told = strings.ReplaceAll(strings.ReplaceAll(told, `,"NUMBER"`, ""), "}],", "},{") // the last entry ends there
+		// The message comes after the last entry, whichever that is.
+		told = strings.ReplaceAll(strings.ReplaceAll(told, `,"NUMBER"`, ""), "}],", "},{")
 		entries := strings.Split(told, "},{")
 		for i, entry := range entries { // without the brackets around them
 			if _, after, ok := strings.Cut(entry, `"at"`); ok {

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -50,18 +51,9 @@ func TestStreamConformanceNamesBreakages(t *testing.T) {
 		how   breakage
 		wrong string
 	}{
-		{"loses an event", func(n int, block string, write func(string)) {
-			if n != 2 {
-				write(block)
-			}
-		}, "gap"},
+		{"loses an event", lose, "gap"},
 		{"swaps two", swap(), "order"},
-		{"repeats one", func(n int, block string, write func(string)) {
-			write(block)
-			if n == 2 {
-				write(block)
-			}
-		}, "duplicates"},
+		{"repeats one", repeat, "duplicates"},
 		{"strips ids", func(_ int, block string, write func(string)) {
 			write(regexp.MustCompile(`(?m)^id:.*\n`).ReplaceAllString(block, ""))
 		}, "ids"},
@@ -168,7 +160,7 @@ func (s *subject) streams(how breakage) string {
 		FlushInterval: -1,
 		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 		ModifyResponse: func(answer *http.Response) error {
-			if how != nil && answer.StatusCode == http.StatusOK {
+			if how != nil && strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") {
 				answer.Body = mangled(answer.Body, how)
 			}
 			return nil
@@ -181,6 +173,21 @@ func (s *subject) streams(how breakage) string {
 
 // A breakage is what a gateway does with the nth notification of a connection.
 type breakage func(n int, block string, write func(string))
+
+// lose is the breakage that loses the second one.
+func lose(n int, block string, write func(string)) {
+	if n != 2 {
+		write(block)
+	}
+}
+
+// repeat is the breakage that sends the second one twice.
+func repeat(n int, block string, write func(string)) {
+	write(block)
+	if n == 2 {
+		write(block)
+	}
+}
 
 // swap returns the breakage that holds the second one back until the third has come.
 func swap() breakage {
@@ -295,7 +302,51 @@ func TestManualsNodeClient(t *testing.T) {
 	ana, ben := c.signIn("Ana", "resident"), c.signIn("Ben", "resident")
 	report := file(t, ana, "Dark crossing")
 	watch(t, ana).check([]sight{vote(t, ben, report, "upvote")})
+	lines := startNodeClient(t, suite, c.gateway.URL, ana.Token())
+	for _, want := range []string{"1 notifications", voted + " Dark crossing"} {
+		if !lines.Scan() || !strings.HasSuffix(lines.Text(), want) {
+			t.Fatalf("it prints %q, want %q", lines.Text(), want)
+		}
+		vote(t, ben, report, "downvote")
+	}
+}
 
+// The package makes up for a gateway that loses, swaps or repeats: each notification is
+// printed once and in order.
+func TestStreamClientRepairs(t *testing.T) {
+	t.Parallel()
+	s := newSubject(t)
+	for name, how := range map[string]breakage{"loses one": lose, "swaps two": swap(), "repeats one": repeat} {
+		t.Run(name, func(t *testing.T) {
+			lines := startNodeClient(t, s.suite, strings.TrimSuffix(s.streams(how), "/notifications/stream"), s.reporter.Token())
+			if !lines.Scan() {
+				t.Fatal("the client does not begin")
+			}
+			previous := 0
+			for range 6 { // a loss shows with what follows it
+				answer := must(http.Post(s.control+"/notify", "", nil)) //nolint:noctx // of this test
+				_ = answer.Body.Close()
+			}
+			for i := range 5 {
+				lines.Scan()
+				found := regexp.MustCompile(`^v1\.\w+\.(\d+) `).FindStringSubmatch(lines.Text())
+				if found == nil {
+					t.Fatalf("it prints %q", lines.Text())
+				}
+				number := must(strconv.Atoi(found[1]))
+				if i > 0 && number != previous+1 {
+					t.Errorf("it prints number %d after %d", number, previous)
+				}
+				previous = number
+			}
+		})
+	}
+}
+
+// startNodeClient starts the program of docs/clients.md, and returns what it prints. It
+// ends with the test.
+func startNodeClient(t *testing.T, suite, city, token string) *bufio.Scanner {
+	t.Helper()
 	_, program, _ := strings.Cut(string(must(os.ReadFile(filepath.Join(root(), "docs", "clients.md")))), "```js\n")
 	program, _, _ = strings.Cut(program, "```")
 	folder := t.TempDir()
@@ -307,19 +358,12 @@ func TestManualsNodeClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	node := exec.CommandContext(t.Context(), "node", "listen.mjs")
-	node.Dir, node.Env = folder, append(os.Environ(), "CITY="+c.gateway.URL, "TOKEN="+ana.Token())
+	node.Dir, node.Env = folder, append(os.Environ(), "CITY="+city, "TOKEN="+token)
 	out := must(node.StdoutPipe())
 	node.Stderr = t.Output()
 	if err := node.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = node.Wait() })
-	lines := bufio.NewScanner(out)
-	for _, want := range []string{"1 notifications", voted + " Dark crossing", voted + " Dark crossing"} {
-		if !lines.Scan() || !strings.HasSuffix(lines.Text(), want) {
-			t.Fatalf("it prints %q, want %q", lines.Text(), want)
-		}
-		vote(t, ben, report, map[bool]string{true: "downvote", false: "upvote"}[strings.HasPrefix(want, "1 ")])
-	}
-	_ = node.Process.Signal(os.Interrupt)
+	return bufio.NewScanner(out)
 }

@@ -80,14 +80,15 @@ user report '' "$prefix($exchanges|$wake|$outbox)\$" "$prefix(cityconnect\\\\.no
 
 # The photo worker has its own queue, puts messages off and gives them up, wakes
 # report-service, and tells how far it is. Whatever queue it binds, it gets no
-# message but those of uploads: it decodes what strangers send.
-photos='queue\\.photo_checks(\\.dlq)?'
+# message but those of uploads, and manifests, which say nothing of their messages:
+# it decodes what strangers send.
+photos='queue\\.(photo_checks(\\.dlq)?|reconciliation_photos)'
 telling='cityconnect\\.(wake|progress)'
 user photo policymaker "$prefix($exchanges|$telling|$retry|$photos)\$" \
   "^(amq\\\\.default|${prefix#^}(cityconnect\\\\.notifications\\\\.dlx|$telling|$retry|$photos))\$" \
   "$prefix($exchanges|$retry|$photos)\$"
 put "topic-permissions/$vhost/cityconnect_photo" \
-  "{\"exchange\":\"${TOPOLOGY_PREFIX:-}cityconnect.notifications\",\"write\":\"^\$\",\"read\":\"^report\\\\.photo\\\\.uploaded\$\"}"
+  "{\"exchange\":\"${TOPOLOGY_PREFIX:-}cityconnect.notifications\",\"write\":\"^\$\",\"read\":\"^(report\\\\.photo\\\\.uploaded|reconciliation\\\\.manifest)\$\"}"
 
 # notification-service owns the queues, applies policies to them, and sends
 # messages back to them through the default exchange.

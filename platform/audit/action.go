@@ -10,6 +10,8 @@ const (
 	Discard         Action = "discard" // of dead letters
 	Restore         Action = "restore"
 	Edit            Action = "edit"
+	Note            Action = "note" // on a group of dead letters
+	NoteRemoved     Action = "note_removed"
 	Replay          Action = "replay"
 	ReplayPaused    Action = "replay_paused"
 	ReplayRunning   Action = "replay_running"
@@ -38,7 +40,7 @@ const (
 )
 
 var actions = []Action{
-	Discard, Restore, Edit, Replay, ReplayPaused, ReplayRunning, ReplayCancelled,
+	Discard, Restore, Edit, Note, NoteRemoved, Replay, ReplayPaused, ReplayRunning, ReplayCancelled,
 	ReleaseDelayed, CancelDelayed,
 	ChangePool, QueueLost, QueueRepublished,
 	WebhookCreate, WebhookChange, WebhookDelete, WebhookRotate, WebhookEnable, WebhookDisable, WebhookTest, WebhookResend, WebhookRecover,

@@ -20,16 +20,21 @@ import (
 type Role string
 
 // The roles. A Resident files reports and votes, an Official moves their
-// status, an Operator works with queues and dead letters.
+// status, an Operator works with queues and dead letters. An Auditor reads all
+// that operators read, and changes nothing but their own account.
 const (
 	Resident Role = "resident"
 	Official Role = "official"
 	Operator Role = "operator"
+	Auditor  Role = "auditor"
 )
 
 // roles lists the roles, the mightiest first: of several in one token, the
-// first counts.
-var roles = []Role{Operator, Official, Resident}
+// first counts. A default role for everybody must not hide that of an auditor.
+var roles = []Role{Operator, Official, Auditor, Resident}
+
+// Roles returns all roles, the mightiest first.
+func Roles() []Role { return slices.Clone(roles) }
 
 // A Principal is the user on whose behalf a request is made.
 type Principal struct {

@@ -69,7 +69,7 @@ func (req DevTokenRequest) faults() []service.FieldError {
 		faults = append(faults, service.FieldError{Pointer: "/name", Detail: fmt.Sprintf("must have 1 to %d characters in one line", maxName)})
 	}
 	if !slices.Contains(roles, req.Role) {
-		faults = append(faults, service.FieldError{Pointer: "/role", Detail: "must be resident, official or operator"})
+		faults = append(faults, service.FieldError{Pointer: "/role", Detail: "must be resident, official, operator or auditor"})
 	}
 	if len(req.Sub) > maxID || req.Sub != "" && text.CheckID(req.Sub) != nil {
 		faults = append(faults, service.FieldError{Pointer: "/sub", Detail: fmt.Sprintf("must have at most %d bytes in one line", maxID)})

@@ -21,6 +21,9 @@ type Config struct {
 	MaxAttempts  int             `env:"RETRY_MAX_ATTEMPTS" envDefault:"4"`
 	Backoff      Backoff         `env:"RETRY_BACKOFF" envDefault:"exponential"`
 	Delays       []time.Duration `env:"RETRY_DELAYS" envDefault:"1s,5s,30s"`
+	// MissingAfter is how long a message may take before reconciliation calls it
+	// missing.
+	MissingAfter time.Duration `env:"RECONCILIATION_AFTER" envDefault:"5m"`
 	Delay        delay.Config
 }
 
@@ -53,6 +56,8 @@ const (
 	minDelay     = time.Second // below that, an immediate retry is the better way
 	maxDelay     = 30 * time.Second
 	maxBatchWait = time.Second
+	minAfter     = 10 * time.Second // longer than most take
+	maxAfter     = time.Hour
 	maxTimeout   = 5 * time.Minute // far below the broker's 30 min for an ack
 )
 
@@ -71,6 +76,7 @@ func (c Config) Validate() []config.Fault {
 		return !within(d, minDelay, maxDelay) || d%time.Second != 0
 	})
 	faults.Check(delaysOK, "RETRY_DELAYS", fmt.Sprintf("rising whole seconds from %s to %s, such as 1s,5s,30s", minDelay, maxDelay))
+	faults.Check(within(c.MissingAfter, minAfter, maxAfter), "RECONCILIATION_AFTER", fmt.Sprintf("%s to %s, such as 5m", minAfter, maxAfter))
 	return append(faults, c.Delay.Validate()...)
 }
 

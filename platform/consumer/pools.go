@@ -94,6 +94,17 @@ func (c *Consumer) Waiting() []WaitingQueue {
 	return queues
 }
 
+// EmptyAt returns when this replica last saw that no message waited in queue, or the zero
+// time.
+func (c *Consumer) EmptyAt(queue string) time.Time {
+	for _, q := range c.queues {
+		if at := q.emptyAt.Load(); q.queue == queue && at > 0 {
+			return time.Unix(at, 0)
+		}
+	}
+	return time.Time{}
+}
+
 // Counted returns how many messages of queue this replica has handled, and how
 // many failed, since it started.
 func (c *Consumer) Counted(queue string) (handled, failed int64) {

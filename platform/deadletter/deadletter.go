@@ -21,6 +21,9 @@ import (
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
+// Stale is the kind of a change to a note that is at another version.
+const Stale fault.Kind = "stale"
+
 // State is the state of a dead letter.
 type State string
 
@@ -47,6 +50,9 @@ var (
 	// ErrNotDiscarded is the refusal to restore anything but what can be replayed safely.
 	ErrNotDiscarded error = fault.New(fault.Conflict, "only a dead letter that was discarded in the last 29 days, and not by an edit, can be restored")
 	ErrOpenAgain    error = fault.New(fault.Conflict, "the message has failed again; its newer dead letter is open")
+
+	ErrNoGroup error = fault.New(fault.NotFound, "no dead letter failed there for this reason")
+	ErrStale   error = fault.New(Stale, "somebody else has changed the note; read it again")
 
 	ErrEnded error = fault.New(fault.Conflict, "the replay has ended")
 	// ErrTaking is the refusal of a replay while another has not taken all of its dead
@@ -108,6 +114,7 @@ type Entry struct {
 	Properties    Properties
 	Headers       json.RawMessage
 	Body          []byte
+	Note          *Note // on its group
 }
 
 // An Attempt is one time that a dead letter came to the archive.
@@ -129,6 +136,7 @@ type Group struct {
 	Oldest time.Time
 	Newest time.Time
 	Sample int64
+	Note   *Note
 }
 
 // A Stat counts the dead letters of a queue.

@@ -126,7 +126,8 @@ var traceID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 // too few fails every query.
 const entrySQL = `
 select id, queue, message_id, type, error_class, error, error_group, deaths, first_failed_at, failed_at,
-  archived_at, state, closed_at, close_reason, parent_id, replay_id, properties, headers, body
+  archived_at, state, closed_at, close_reason, parent_id, replay_id, properties, headers, body,
+  (` + noteSQL + ` where (n.queue, n.error_class, n.error_group) = (dead_letters.queue, dead_letters.error_class, dead_letters.error_group))
 from dead_letters where `
 
 // Entries returns up to limit dead letters with an id below before, newest
@@ -176,10 +177,13 @@ func (s *Store) Groups(ctx context.Context, selection Selection) ([]Group, error
 	selection.State = Open
 	where, args := selectionSQL(selection, 0)
 	rows, err := s.pool.Query(ctx, `
-		select queue, error_class, error_group, count(*), min(failed_at), max(failed_at), max(id)
-		from dead_letters where `+where+`
-		group by queue, error_class, error_group
-		order by count(*) desc, queue, error_group limit 500`, args...)
+		select g.*, (`+noteSQL+` where (n.queue, n.error_class, n.error_group) = (g.queue, g.error_class, g.error_group))
+		from (
+		  select queue, error_class, error_group, count(*), min(failed_at), max(failed_at), max(id)
+		  from dead_letters where `+where+`
+		  group by queue, error_class, error_group
+		  order by count(*) desc, queue, error_group limit 500) g
+		order by g.count desc, g.queue, g.error_group`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("group dead letters: %w", err)
 	}

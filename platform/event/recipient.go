@@ -33,8 +33,7 @@ const NotBeforeHeader = "x-not-before"
 // the broker can write a header.
 func TraceID(header any) string {
 	text, _ := header.(string)
-	id, _, _ := trace.Parse(text)
-	return id
+	return trace.ID(text)
 }
 
 // ErrSealed says that a sealed recipient does not open: it was altered, it

@@ -72,6 +72,12 @@ func (t Topology) Queue(key Key) string {
 // consumers has for itself.
 func (t Topology) Named(name string) string { return t.prefix + name }
 
+// ManifestQueue is the durable quorum queue in which a group of consumers gets
+// manifests.
+func (t Topology) ManifestQueue(group string) string {
+	return fmt.Sprintf("%squeue.reconciliation_%s", t.prefix, group)
+}
+
 // DeadLetterQueue is where the dead letters of queue wait.
 func (t Topology) DeadLetterQueue(queue string) string { return queue + ".dlq" }
 

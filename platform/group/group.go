@@ -1,7 +1,7 @@
 // Package group runs groups of consumers with everything that belongs to them:
 // queues, policies and dead-letter queues at the broker, a checker that keeps
 // them, workers, retries, messages that wait until a time, the archive of dead
-// letters, replays and upkeep.
+// letters, replays, upkeep, and reconciliation with what was published.
 //
 // A consumer.Effect and a database with the tables of schema.sql make a group;
 // CONTRIBUTING.md shows one.
@@ -24,6 +24,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/forwarder"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/platform/reconciliation"
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
@@ -59,6 +60,7 @@ type Runner struct {
 	archiver  *deadletter.Archiver
 	replayer  *deadletter.Replayer
 	letters   *deadletter.Gauge
+	reconcile []*reconciliation.Reconciler // one for each group that has an effect here
 	await     func(context.Context) error
 	log       zerolog.Logger
 }
@@ -90,10 +92,30 @@ func New(cfg consumer.Config, d Dependencies, groups ...consumer.Group) (*Runner
 	archiver := connection("archiver")
 	archiver.Metrics = d.Metrics
 	r.archiver = deadletter.NewArchiver(letters, archiver, broker)
-	r.Consumer, err = consumer.New(cfg, consumer.Dependencies{
+	if r.Consumer, err = consumer.New(cfg, consumer.Dependencies{
 		Database: d.Database, Writable: d.Writable, Forwarder: r.forwarder, Parker: r.Releaser, Topology: broker, Rabbit: connection("consumer"), Log: d.Log, Metrics: d.Metrics,
-	}, groups...)
-	return r, err
+	}, groups...); err != nil {
+		return nil, err
+	}
+	r.reconcile = r.reconcilers(cfg, d, connection("reconciler"), groups)
+	return r, nil
+}
+
+func (r *Runner) reconcilers(cfg consumer.Config, d Dependencies, broker rabbit.Config, groups []consumer.Group) (all []*reconciliation.Reconciler) {
+	metrics := reconciliation.NewMetrics(d.Metrics)
+	for _, g := range groups {
+		if g.Effect == nil {
+			continue
+		}
+		of := reconciliation.Group{Name: g.Name, Since: g.Since, EmptyAt: r.Consumer.EmptyAt, Retries: cfg.RetrySchedule(), After: cfg.MissingAfter}
+		for _, q := range g.Queues {
+			of.Queues = append(of.Queues, reconciliation.Queue{Name: d.Names.Named(q.Name), Keys: q.Keys})
+		}
+		all = append(all, reconciliation.New(of, reconciliation.Dependencies{
+			Database: d.Database, Rabbit: broker, Names: d.Names, Metrics: metrics, Log: d.Log,
+		}))
+	}
+	return all
 }
 
 // lostQueues returns a finding for each queue that was deleted with what it held,
@@ -129,6 +151,9 @@ func (r *Runner) Run(ctx context.Context) error {
 		}
 		return r.Consumer.Run(ctx)
 	})
+	for _, reconciler := range r.reconcile {
+		g.Go(func() error { return reconciler.Run(ctx) })
+	}
 	g.Go(func() error { return r.Checker.Run(ctx) })
 	g.Go(func() error { return r.archiver.Run(ctx) })
 	g.Go(func() error { return r.replayer.Run(ctx) })

@@ -78,6 +78,7 @@ create table dead_letters (
 -- An event has at most one dead letter that waits for someone.
 create unique index dead_letters_live on dead_letters (queue, message_id) where state in ('open', 'replaying');
 create index dead_letters_groups on dead_letters (queue, error_class, error_group) where state = 'open';
+create index dead_letters_causes on dead_letters (queue, error_class, error_group);
 create index dead_letters_replay on dead_letters (replay_id, id) where replay_id is not null;
 create index dead_letters_message on dead_letters (queue, message_id, failed_at);
 create index dead_letters_closed on dead_letters (closed_at) where closed_at is not null;
@@ -96,6 +97,19 @@ create table dead_letter_attempts (
 
 create index dead_letter_attempts_of on dead_letter_attempts (dead_letter_id, id);
 create index dead_letter_attempts_replay on dead_letter_attempts (replay_id) where replay_id is not null;
+
+-- What operators note on a group of dead letters: on what failed in one queue for the
+-- same reason. It goes when no letter of the group is left.
+create table dead_letter_notes (
+  queue text not null,
+  error_class text not null,
+  error_group text not null,
+  text text not null,
+  author text not null, -- who wrote it last
+  written_at timestamptz not null default now(),
+  version bigint not null generated always as identity, -- another one with each text, also after a removal
+  primary key (queue, error_class, error_group)
+);
 
 -- What operators did, and why.
 create table operations_audit (
@@ -133,3 +147,34 @@ create table delayed_messages (
 );
 
 create index delayed_messages_due on delayed_messages (due_at);
+
+-- The manifests of the publisher that a group of consumers has received: each names
+-- messages that were published, and the group notes which of them it has.
+create table reconciliation_manifests (
+  consumer_group text not null,
+  epoch bigint not null, -- of the publisher; numbers start over with each
+  number bigint not null,
+  starts_at timestamptz not null, -- when the messages were published
+  ends_at timestamptz not null,
+  lost_before timestamptz, -- what was published before is being published again
+  received_at timestamptz not null default now(),
+  body bytea, -- null once the group has everything that it names
+  state text not null default 'waiting' check (state in ('waiting', 'complete', 'missing', 'unknown')),
+  checks int not null default 0,
+  check_at timestamptz, -- of the next check; null after the last
+  expected int not null default 0,
+  missing uuid[] not null default '{}', -- at the last check
+  primary key (consumer_group, epoch, number)
+);
+
+create index reconciliation_manifests_due on reconciliation_manifests (consumer_group, check_at) where check_at is not null;
+create index reconciliation_manifests_age on reconciliation_manifests (received_at);
+
+-- When a group began to compare, and began again after each restore of its database:
+-- of what was published before, nobody knows here whether it was handled.
+create table reconciliation_starts (
+  consumer_group text not null,
+  restores int not null, -- of this database
+  started_at timestamptz not null default now(),
+  primary key (consumer_group, restores)
+);

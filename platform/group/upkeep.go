@@ -33,6 +33,12 @@ var upkeepTasks = []struct{ what, sql string }{
 	{"remove closed dead letters", `
 		delete from dead_letters where ctid = any(array(
 		  select ctid from dead_letters where closed_at < now() - interval '90 days' limit $1))`},
+	// A cause that comes back within the time finds its note.
+	{"remove notes of dead letters", `
+		delete from dead_letter_notes where ctid = any(array(
+		  select ctid from dead_letter_notes n where written_at < now() - interval '90 days'
+		    and not exists (select from dead_letters l
+		      where l.queue = n.queue and l.error_class = n.error_class and l.error_group = n.error_group) limit $1))`},
 	{"remove old replays", `
 		delete from replays where ctid = any(array(
 		  select ctid from replays r where ended_at < now() - interval '90 days'

@@ -37,11 +37,16 @@ var oldRows = []string{
 	  ) as l (name, state, closed, replay, sent)`,
 }
 
+// notes are those to be kept and to be removed, of the letters' group and of another.
+const notes = `insert into dead_letter_notes (queue, error_class, error_group, text, author, written_at) values
+	('q', '', '', 'keep: letters are left', '', now() - interval '91 days'), ('q', '', 'gone', 'keep', '', now() - interval '89 days'),
+	('q', '', 'long gone', 'remove', '', now() - interval '91 days')`
+
 // Rows that are old enough are removed, in pieces, and no others.
 func TestUpkeep(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Notification(t)
-	for _, sql := range oldRows {
+	for _, sql := range append(oldRows, notes) {
 		mustExec(t, pool, sql)
 	}
 	pieces := 0
@@ -66,6 +71,8 @@ func TestUpkeep(t *testing.T) {
 		{"replays to keep", `select count(*) from replays where reason like 'keep%'`, 3},
 		{"dead letters to remove", `select count(*) from dead_letters where message_id like 'remove%'`, 0},
 		{"dead letters to keep", `select count(*) from dead_letters where message_id like 'keep%'`, 6},
+		{"notes to remove", `select count(*) from dead_letter_notes where text like 'remove%'`, 0},
+		{"notes to keep", `select count(*) from dead_letter_notes where text like 'keep%'`, 2},
 		{"letters that succeeded", `select count(*) from dead_letters where message_id = 'keep too' and state = 'resolved'`, 1},
 		{"lost letters that are open", `select count(*) from dead_letters where message_id = 'keep lost' and state = 'open'`, 1},
 		{"letters under way", `select count(*) from dead_letters where state = 'replaying'`, 2},

@@ -1,5 +1,6 @@
 // Package operators is the operators' API of every service: the schedules and their
-// runs, the erasures, and the history of the replicas' counts.
+// runs, the erasures, the history of the replicas' counts, and the messages that groups
+// of consumers have not found.
 //
 // The OpenAPI document of the service says who may ask and what a request may
 // contain, and is checked first. The documents of all services describe these answers

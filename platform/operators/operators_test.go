@@ -13,6 +13,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-chi/chi/v5"
+	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
@@ -20,6 +21,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/history"
 	"github.com/cityconnect/cityconnect/platform/monitor"
 	"github.com/cityconnect/cityconnect/platform/openapi"
+	"github.com/cityconnect/cityconnect/platform/reconciliation"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
@@ -35,6 +37,7 @@ func TestTypesAreThoseOfTheDocuments(t *testing.T) {
 			"ScheduleList": scheduleList{}, "Schedule": scheduleView{}, "ScheduleRunPage": runPage{}, "ScheduleRun": run{}, "ScheduleAct": scheduleAct{},
 			"ErasureList": erasureList{}, "Erasure": erasureView{}, "ErasureRequest": erasureRequest{}, "HistoryRun": historyRun{},
 			"OperatorHealth": health{}, "HealthPart": healthPart{},
+			"Reconciliation": reconciliationView{}, "ReconciliationGroup": reconciliationGroup{}, "MissingMessagePage": missingPage{}, "MissingMessage": missingMessage{},
 		} {
 			schemas[schema] = of
 		}
@@ -100,6 +103,22 @@ func (eraser) List(context.Context, int) ([]erasure.Erasure, error) {
 	return []erasure.Erasure{{Actor: "olga", DoneAt: &due}}, nil
 }
 
+var lost = uuid.MustParse("0190a000-0000-7000-8000-000000000001")
+
+func (c *city) Groups(context.Context) ([]reconciliation.Summary, error) {
+	return []reconciliation.Summary{{Group: "photos", Figures: reconciliation.Figures{Missing: 2, Late: time.Minute}}}, nil
+}
+
+func (c *city) Messages(_ context.Context, s reconciliation.Selection) ([]reconciliation.Message, error) {
+	if !s.After.To.IsZero() && (!s.After.To.Equal(due) || s.After.ID != lost || s.After.Group != "photos") {
+		return nil, errors.New("another cursor")
+	}
+	if !s.After.To.IsZero() || s.State != reconciliation.Missing || s.Group != "photos" {
+		return nil, nil
+	}
+	return slices.Repeat([]reconciliation.Message{{ID: lost, Group: "photos", Key: "k", State: s.State, To: due}}, s.Limit), nil
+}
+
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	c := new(city)
@@ -109,7 +128,7 @@ func TestOperations(t *testing.T) {
 		}
 		return history.History{Step: time.Minute, Levels: map[string][]float64{"depth votes": {1}, "pending": {2}}}, nil
 	})}
-	for _, part := range []openapi.Operations{ScheduleOperations(c), ErasureOperations(eraser{}), HealthOperations(monitor.New(monitor.Part{Name: "database"}))} {
+	for _, part := range []openapi.Operations{ScheduleOperations(c), ErasureOperations(eraser{}), HealthOperations(monitor.New(monitor.Part{Name: "database"})), ReconciliationOperations(c)} {
 		for id, o := range part {
 			operations[id] = o
 		}
@@ -134,6 +153,10 @@ func TestOperations(t *testing.T) {
 		{"requestErasure/x", `{"user_id":"kanari","confirm_user_id":"ann"}`, 400, "must be the same as user_id"},
 		{"listErasures/x?limit=20", "", 200, `"actor":"olga","state":"done"`},
 		{"readHealth/x", "", 200, `"parts":[{"name":"database","state":"unknown","cause":"not_read","names":[],"count":0,"since":`},
+		{"readReconciliation/x", "", 200, `{"groups":[{"group":"photos","missing":2,"unknown":0,"awaited":0,"gap":0,"late_seconds":60}]}`},
+		{"listMissingMessages/x?limit=1&state=missing&group=photos", "", 200, `"routing_key":"k","published_from":"0001-01-01T00:00:00Z","published_until":"2026-03-01T05:00:00Z"}],"next_cursor":"1772341200000000.photos.` + lost.String() + `"`},
+		{"listMissingMessages/x?limit=1&state=missing&group=photos&cursor=1772341200000000.photos." + lost.String(), "", 200, `{"messages":[]}`},
+		{"listMissingMessages/x?limit=1&cursor=99999999999999999999.photos." + lost.String(), "", 400, "must be the next_cursor"},
 		{"history/x?minutes=5", "", 200, `[{"name":"pending","runs":[{"from":0,"values":[2]}]},{"name":"depth","queue":"votes",`},
 		{"history/x?minutes=6", "", 500, ""},
 	} {

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/cityconnect/cityconnect/platform/build"
+	"github.com/cityconnect/cityconnect/platform/exemplar"
 )
 
 // latencyBuckets reach from an answer out of memory to one that waited for a
@@ -38,10 +39,10 @@ func HTTPMetrics(reg prometheus.Registerer) func(http.Handler) http.Handler {
 	requests := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "http_requests_total", Help: "Requests answered.",
 	}, []string{"method", "route", "status"})
-	seconds := factory.NewHistogramVec(prometheus.HistogramOpts{
+	seconds := exemplar.NewVec(reg, prometheus.HistogramOpts{
 		Name: "http_request_duration_seconds", Help: "Time from the request's header to the end of the answer, without streams.",
 		Buckets: latencyBuckets,
-	}, []string{"method", "route"})
+	}, "method", "route")
 	inFlight := factory.NewGauge(prometheus.GaugeOpts{
 		Name: "http_requests_in_flight", Help: "Requests being served, streams included.",
 	})
@@ -53,7 +54,8 @@ func HTTPMetrics(reg prometheus.Registerer) func(http.Handler) http.Handler {
 				inFlight.Dec()
 				requests.WithLabelValues(method(r), route(r), strconv.Itoa(status(ww))).Inc()
 				if !strings.HasPrefix(ww.Header().Get("Content-Type"), "text/event-stream") {
-					seconds.WithLabelValues(method(r), route(r)).Observe(time.Since(start).Seconds())
+					now := time.Now()
+					seconds.With(method(r), route(r)).Observe(now.Sub(start), now, TraceID(r.Context()))
 				}
 			}()
 			next.ServeHTTP(ww, r)
@@ -61,7 +63,8 @@ func HTTPMetrics(reg prometheus.Registerer) func(http.Handler) http.Handler {
 	}
 }
 
-// MetricsHandler serves reg at /metrics.
+// MetricsHandler serves reg at /metrics: with exemplars to those who ask for OpenMetrics,
+// as Prometheus does.
 func MetricsHandler(reg *prometheus.Registry) http.Handler {
-	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: reg})
+	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: reg, EnableOpenMetrics: true})
 }

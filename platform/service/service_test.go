@@ -272,13 +272,16 @@ func TestTrace(t *testing.T) {
 		{"the forbidden version", "ff-" + id + "-00f067aa0ba902b7-01", false},
 		{"upper case", "00-" + strings.ToUpper(id) + "-00f067aa0ba902b7-01", false},
 		{"all zero", "00-00000000000000000000000000000000-00f067aa0ba902b7-01", false},
+		{"two", "00-" + id + "-00f067aa0ba902b7-01, 00-" + id + "-00f067aa0ba902b7-01", false},
 	} {
 		var trace, traceID string
 		h := service.Trace(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			trace, traceID = service.TraceFrom(r.Context()), service.TraceID(r.Context())
 		}))
 		r := httptest.NewRequest("GET", "/", nil)
-		r.Header.Set("Traceparent", tt.header)
+		for header := range strings.SplitSeq(tt.header, ", ") {
+			r.Header.Add("Traceparent", header)
+		}
 		h.ServeHTTP(httptest.NewRecorder(), r)
 		if (traceID == id) != tt.kept || len(trace) != 55 || !strings.HasPrefix(trace, "00-"+traceID+"-") || trace == tt.header {
 			t.Errorf("%s: %q became %q", tt.name, tt.header, trace)
@@ -286,6 +289,35 @@ func TestTrace(t *testing.T) {
 	}
 	if got := service.TraceFrom(context.Background()); len(got) != 55 {
 		t.Errorf("without a request: %q", got)
+	}
+}
+
+// OpenMetrics has a trace with the durations of requests. The other format
+// has none, and no more buckets.
+func TestMetricsNameTraces(t *testing.T) {
+	t.Parallel()
+	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
+	reg := prometheus.NewRegistry()
+	r := httptest.NewRequest("GET", "/ok/1", nil)
+	r.Header.Set("Traceparent", "00-"+id+"-00f067aa0ba902b7-01")
+	newRouter(zerolog.Nop(), reg).ServeHTTP(httptest.NewRecorder(), r)
+	for accept, want := range map[string]bool{"application/openmetrics-text": true, "text/plain": false} {
+		r, w := httptest.NewRequest("GET", "/metrics", nil), httptest.NewRecorder()
+		r.Header.Set("Accept", accept)
+		service.MetricsHandler(reg).ServeHTTP(w, r)
+		var found, buckets int
+		for line := range strings.Lines(w.Body.String()) {
+			if !strings.HasPrefix(line, "http_request_duration_seconds_bucket{") {
+				continue
+			}
+			buckets++
+			if strings.Contains(line, `route="/ok/{id}"`) && strings.Contains(line, ` # {trace_id="`+id+`"} `) {
+				found++
+			}
+		}
+		if found == 1 != want || buckets != 14 {
+			t.Errorf("%s: %d of %d buckets name the trace, want one of 14: %t\n%s", accept, found, buckets, want, w.Body)
+		}
 	}
 }
 

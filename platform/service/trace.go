@@ -2,8 +2,6 @@ package service
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"net/http"
 
 	"github.com/cityconnect/cityconnect/platform/trace"
@@ -13,10 +11,15 @@ type traceKey struct{}
 
 // Trace takes part in the caller's trace, or begins one. The tracestate
 // header is not taken over: it is the one place in the context where a client
-// could write what it likes.
+// could write what it likes. The gateway removes the trace context of clients, so
+// that only programs behind it set one.
 func Trace(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		child := childTrace(r.Header.Get(trace.Header))
+		parent := ""
+		if parents := r.Header.Values(trace.Header); len(parents) == 1 { // of two, neither is the caller's
+			parent = parents[0]
+		}
+		child := trace.Child(parent)
 		w.Header().Set(trace.Header, child)
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), traceKey{}, child)))
 	})
@@ -28,7 +31,7 @@ func TraceFrom(ctx context.Context) string {
 	if parent, ok := ctx.Value(traceKey{}).(string); ok {
 		return parent
 	}
-	return childTrace("")
+	return trace.Child("")
 }
 
 // TraceID returns the trace's id, or "" if ctx belongs to no trace.
@@ -37,21 +40,5 @@ func TraceID(ctx context.Context) string {
 	if !ok {
 		return ""
 	}
-	return parent[3:35]
-}
-
-// childTrace returns a traceparent with a span id of its own, in the trace of
-// parent if that is a valid one.
-func childTrace(parent string) string {
-	id, flags, ok := trace.Parse(parent)
-	if !ok {
-		id, flags = randomHex(16), "01"
-	}
-	return "00-" + id + "-" + randomHex(8) + "-" + flags
-}
-
-func randomHex(n int) string {
-	b := make([]byte, n)
-	_, _ = rand.Read(b) // never fails, see crypto/rand
-	return hex.EncodeToString(b)
+	return trace.ID(parent)
 }

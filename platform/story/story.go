@@ -24,7 +24,7 @@ type Kind string
 const (
 	// In the outbox.
 	Accepted   Kind = "accepted"    // the request's transaction wrote it
-	Requeued   Kind = "requeued"    // an operator retried a failed one
+	Requeued   Kind = "requeued"    // an operator retried a failed one, or published one again
 	Withdrawn  Kind = "withdrawn"   // an operator discarded a failed one
 	PublishDue Kind = "publish_due" // it was refused, and is tried again then
 	Published  Kind = "published"   // the broker has confirmed it
@@ -39,7 +39,7 @@ const (
 	Discarded    Kind = "discarded"     // an operator gave its dead letter up
 	Handled      Kind = "handled"       // its effect is committed
 
-	// Later than the effect.
+	// Consequences of the effect.
 	Numbered          Kind = "numbered"           // it has a number in the officials' stream
 	DeliveryWritten   Kind = "delivery_written"   // a webhook is to have it
 	DeliveryAttempted Kind = "delivery_attempted" // it was sent to the endpoint

@@ -12,9 +12,9 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // Both databases are lost and restored from backups of different moments. What

@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // While there is no broker, reports and votes are accepted as ever, and the

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // A city has a name, languages and categories of its own by variables and one request,

@@ -47,7 +47,7 @@ func TestWrongEnvironmentStopsTheStart(t *testing.T) {
 		},
 		"notification-service": {
 			{"PREFETCH", "many"}, {"PREFETCH", "0"}, {"RETRY_MAX_ATTEMPTS", "-1"},
-			{"RETRY_DELAYS", "soon"}, {"CONSUMER_BATCH_WAIT", "-1s"}, {"DRAIN_WINDOW", "-1s"}, {"STREAM_HEARTBEAT", "often"},
+			{"RETRY_DELAYS", "soon"}, {"CONSUMER_BATCH_WAIT", "-1s"}, {"RECONCILIATION_AFTER", "1s"}, {"DRAIN_WINDOW", "-1s"}, {"STREAM_HEARTBEAT", "often"},
 		},
 	}
 	for name, own := range only {

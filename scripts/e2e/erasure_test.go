@@ -13,10 +13,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // An erasure is what operators see of one.
@@ -178,7 +178,7 @@ func openPage(t *testing.T, user *client.Client) <-chan error {
 	go func() {
 		ended <- (&client.Stream{
 			Client: user, Path: "/notifications/stream", MaxWait: 200 * time.Millisecond,
-			Handle: func(ssetest.Event) { first() },
+			Raw: func(ssetest.Event) { first() },
 		}).Run(ctx)
 	}()
 	select {

@@ -24,20 +24,7 @@ import (
 // letter and a webhook.
 func TestRulesAndDashboardsNameMetricsThatExist(t *testing.T) {
 	t.Parallel()
-	c := startStack(t)
-	feed := c.listenToFeed()
-	other := openOtherSystem(t)
-	other.register(c, c.userOf("operator", "operator"))
-	c.startPhotoWorker()
-	ana := c.userOf("ana", "resident")
-	report := file(t, ana, "public")
-	feed.await(t, 1)
-	other.await(1)
-	c.verdictOn(ana, report, c.upload(ana, report, smallPicture(t)))
-	broken := c.message(event.VoteReceivedKey, report.ID, ana.ID, `null`)
-	c.publish(c.channel(), event.VoteReceivedKey, broken)
-	c.awaitDeadLetter(broken.MessageId)
-
+	c := startStackWithMetrics(t)
 	exprs, have := expressions(t), make(series)
 	var missing []string
 	defer func() { // also when the wait is in vain
@@ -59,6 +46,26 @@ func TestRulesAndDashboardsNameMetricsThatExist(t *testing.T) {
 		}
 		return len(missing) == 0
 	})
+}
+
+// startStackWithMetrics returns a stack whose four programs have handled a report, a
+// photo, a dead letter and a webhook, so that most of their metrics have series.
+func startStackWithMetrics(t *testing.T) *stack {
+	t.Helper()
+	c := startStack(t)
+	feed := c.listenToFeed()
+	other := openOtherSystem(t)
+	other.register(c, c.userOf("operator", "operator"))
+	c.startPhotoWorker()
+	ana := c.userOf("ana", "resident")
+	report := file(t, ana, "public")
+	feed.await(t, 1)
+	other.await(1)
+	c.verdictOn(ana, report, c.upload(ana, report, smallPicture(t)))
+	broken := c.message(event.VoteReceivedKey, report.ID, ana.ID, `null`)
+	c.publish(c.channel(), event.VoteReceivedKey, broken)
+	c.awaitDeadLetter(broken.MessageId)
+	return c
 }
 
 // expressions returns those of the rules and the dashboards, by where they are. The
@@ -139,12 +146,8 @@ var (
 // read adds what p exports.
 func (s series) read(t *testing.T, p *process) {
 	t.Helper()
-	status, answer, err := operation{http.MethodGet, "/metrics", nil, "/metrics"}.send(t.Context(), p.operations(), "")
-	if err != nil || status != http.StatusOK {
-		t.Fatalf("read the metrics of %s: answered %d, error %v", p.path, status, err)
-	}
 	s.add("up", nil)
-	for line := range strings.Lines(string(answer)) {
+	for line := range strings.Lines(metricsOf(t, p)) {
 		if found := exported.FindStringSubmatch(line); found != nil {
 			labels := make(map[string]string)
 			for _, l := range pair.FindAllStringSubmatch(found[2], -1) {
@@ -153,6 +156,16 @@ func (s series) read(t *testing.T, p *process) {
 			s.add(found[1], labels)
 		}
 	}
+}
+
+// metricsOf returns what p exports, as text.
+func metricsOf(t *testing.T, p *process) string {
+	t.Helper()
+	status, answer, err := operation{http.MethodGet, "/metrics", nil, "/metrics"}.send(t.Context(), p.operations(), "")
+	if err != nil || status != http.StatusOK {
+		t.Fatalf("read the metrics of %s: answered %d, error %v", p.path, status, err)
+	}
+	return string(answer)
 }
 
 // record adds what the rules record: the labels that they give, and those they keep.

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // An official hides a report while votes on it pour in, and the replica that works
@@ -161,7 +161,7 @@ func (c *stack) searchReplay(where string, user *client.Client, id string) {
 	defer cancel()
 	var mu sync.Mutex
 	var seen int64
-	stream := &client.Stream{Client: user, Path: "/notifications/stream", LastID: begin, MaxWait: 200 * time.Millisecond, Handle: func(e ssetest.Event) {
+	stream := &client.Stream{Client: user, Path: "/notifications/stream", LastID: begin, MaxWait: 200 * time.Millisecond, Raw: func(e ssetest.Event) {
 		if e.Type != ssetest.Notification {
 			return
 		}

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
+	"github.com/cityconnect/cityconnect/platform/client"
 )
 
 // A document is an OpenAPI description as far as walking it needs.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // failSQL lets one message in ten fail in each attempt, as a lock does that is not free.

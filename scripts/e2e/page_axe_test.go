@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 	"github.com/google/uuid"
 )
 
@@ -59,6 +59,7 @@ func TestPageAccessible(t *testing.T) {
 		look{"console", oskar, "ops", []browser.Action{browser.See(".light", "Open: 1")}},
 		look{"queues", oskar, "ops/queues", []browser.Action{browser.Click(".pools th button", "queue.")}},
 		look{"outbox", oskar, "ops/outbox", []browser.Action{browser.See("dt", "Waiting")}},
+		look{"reconciliation", oskar, "ops/reconciliation", []browser.Action{browser.See(".rows strong", "a message")}},
 		look{"dead letters", oskar, "ops/dead-letters", []browser.Action{browser.See(".rows strong", "1 message")}},
 		look{"replay", oskar, "ops/dead-letters", []browser.Action{browser.Click(".rows button", "Replay"), browser.See("label", "Canary")}},
 		look{"dead letter", oskar, "ops/dead-letters/1", []browser.Action{browser.See("pre", "vote")}},
@@ -150,6 +151,8 @@ func (c *stack) fillConsole(operator, mailed *client.Client) (webhook string) {
 	execute(c.t, c.notificationDB, `update contacts set state = 'active'`)
 	execute(c.t, c.notificationDB, `insert into lanes (channel, lane, rate, failures, open_until, last_success_at, last_failure_at)
 		values ('email', 'gmail.com', 2.5, 6, now() + interval '1 hour', now(), now())`)
+	execute(c.t, c.notificationDB, `insert into reconciliation_manifests (consumer_group, epoch, number, starts_at, ends_at, state, checks, expected, missing)
+		values ('notifications', 0, 1000000, now() - interval '2 minutes', now() - interval '1 minute', 'missing', 3, 1, array[gen_random_uuid()])`)
 	// Enough people, and before today, or the console shows none of them.
 	execute(c.t, c.notificationDB, `insert into mail_bounces (delivery_id, lane, code, hard, at)
 		select n, 'gmail.com', '5.1.1', true, now() - interval '2 days' from generate_series(1, 60) as n`)

@@ -31,7 +31,7 @@ func (l lights) seen() browser.Action {
 	return browser.Until(fmt.Sprintf(`((want) => {
 		const boxes = [...document.querySelectorAll('.light')];
 		const said = (box) => box.dataset.state + ': ' + [...box.querySelectorAll('p')].map((p) => p.textContent).join(' ');
-		return boxes.length === 13
+		return boxes.length === 14
 			&& boxes.every((box) => want[box.dataset.light] ? said(box).includes(want[box.dataset.light]) : box.dataset.state === 'good')
 			&& boxes.every((box) => box.dataset.state === 'good' || box.dataset.light === 'dead' || /^since \d/.test(box.querySelector('small').textContent))
 			&& document.title.startsWith('(' + Object.keys(want).length + ') ')
@@ -72,7 +72,7 @@ func TestPageConsoleInOutages(t *testing.T) {
 		{"PostgreSQL", database.Stop, database.Start, lights{
 			"notifications-database": "bad: PostgreSQL of notifications refuses connections",
 			"consumers":              "bad: They handle nothing: PostgreSQL of notifications does not answer",
-			"dead":                   noDatabase, "mail": noDatabase, "push": noDatabase, "webhooks": noDatabase, "jobs": noDatabase,
+			"dead":                   noDatabase, "mail": noDatabase, "push": noDatabase, "webhooks": noDatabase, "reconciliation": noDatabase, "jobs": noDatabase,
 		}},
 		{"RabbitMQ", broker.Stop, broker.Start, lights{
 			"dead": "bad: Open: 1", "broker": "bad: RabbitMQ refuses connections", "relay": "bad: It has no connection to the broker",
@@ -80,7 +80,7 @@ func TestPageConsoleInOutages(t *testing.T) {
 		}},
 		{"report-service behind the gateway", c.report.kill, c.report.start, lights{
 			"dead": "bad: Open: 1", "gateway": "bad: It reaches no replica of report-service",
-			"reports-database": noService, "relay": noService, "outbox": noService, "photos": noService, "jobs": noService,
+			"reports-database": noService, "relay": noService, "outbox": noService, "photos": noService, "reconciliation": noService, "jobs": noService,
 		}},
 		{"delivery-worker", c.worker.kill, c.worker.start, lights{
 			"dead": "bad: Open: 1", "mail": noWorker, "push": noWorker, "webhooks": noWorker,

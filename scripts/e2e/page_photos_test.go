@@ -18,8 +18,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // errCut is what a body ends with whose line was cut.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
 )
 

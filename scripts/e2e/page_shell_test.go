@@ -9,8 +9,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // longName has thirty letters, as names of people here have.
@@ -42,7 +42,7 @@ func TestPageHoldsLongTexts(t *testing.T) {
 	for role, screens := range map[string][]string{
 		"resident": {"", "?view=map", detail, "new", "new?step=2", "new?step=3", "new?step=4", "mine", "settings"},
 		"official": {"", "queue", "queue?status=all&from=2026-01-01&report=" + report.ID.String(), "queue/numbers", "queue/templates", "queue/moves", detail, "queue/abuse"},
-		"operator": {"", "ops", "ops/queues", "ops/departments", "ops/calendar", "ops/webhooks", "ops/outbox", "ops/dead-letters", "ops/replays", "ops/email", "ops/schedules", "ops/audit", "ops/search?q=7KQ2-M9XB", "ops/messages/0198c0de-0000-7000-8000-000000000001"},
+		"operator": {"", "ops", "ops/queues", "ops/departments", "ops/calendar", "ops/webhooks", "ops/outbox", "ops/dead-letters", "ops/replays", "ops/email", "ops/schedules", "ops/audit", "ops/search?q=7KQ2-M9XB", "ops/messages/0198c0de-0000-7000-8000-000000000001", "ops/reconciliation"},
 	} {
 		id := map[string]string{"resident": "resident-ana", "official": "official-olga", "operator": "operator-oskar"}[role]
 		user := c.As(id, token(jwt.MapClaims{"sub": id, "name": longName, "role": role}))

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // A reader is somebody who looks at the page.

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
 )
 
@@ -197,7 +197,7 @@ func (a *attack) openTabs(anns int, ann *client.Client, bens int, ben *client.Cl
 		}
 		one := &follower{ready: make(chan struct{}), seen: make(chan struct{}, 100)}
 		var connected atomic.Bool
-		stream := &client.Stream{Client: user, Path: "/notifications/stream", Handle: func(e ssetest.Event) {
+		stream := &client.Stream{Client: user, Path: "/notifications/stream", Raw: func(e ssetest.Event) {
 			switch {
 			case e.Type == ssetest.Notification:
 				one.seen <- struct{}{}

@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/short"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // The types of notification about questions.
@@ -50,7 +50,7 @@ func TestQuestionsAreRemindedAndExpireOnce(t *testing.T) {
 	kills := 0
 	for i := range reports {
 		in := draft("Dark crossing")
-		in.PrivacyLevel = []string{"public", "anonymous"}[i%2]
+		in.PrivacyLevel = client.PrivacyLevel([]string{"public", "anonymous"}[i%2])
 		report, err := ana.CreateReport(t.Context(), in)
 		if err != nil {
 			t.Fatalf("file a report: %v", err)

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // A stream is shortened while others write to it. Connected readers see nothing of
@@ -114,7 +114,7 @@ func (c *stack) resume(user *client.Client, cursor string, last int) (types []st
 	})
 	quiet := time.AfterFunc(eventually.Patience, end)
 	defer quiet.Stop()
-	stream := &client.Stream{Client: user, Path: "/notifications/stream", LastID: cursor, Handle: func(e ssetest.Event) {
+	stream := &client.Stream{Client: user, Path: "/notifications/stream", LastID: cursor, Raw: func(e ssetest.Event) {
 		switch e.Type {
 		case ssetest.Notification:
 			notifications++

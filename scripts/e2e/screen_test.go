@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // The types of notification.
@@ -51,7 +51,7 @@ func watch(t *testing.T, user *client.Client) *screen {
 	var once sync.Once
 	s.stream = &client.Stream{
 		Client: user, Path: "/notifications/stream", MaxWait: 200 * time.Millisecond,
-		Handle: func(e ssetest.Event) {
+		Raw: func(e ssetest.Event) {
 			s.show(e)
 			once.Do(func() { close(ready) })
 		},
@@ -82,7 +82,7 @@ func (s *screen) show(e ssetest.Event) {
 		if err := json.Unmarshal(e.Data, &n); err != nil {
 			s.t.Errorf("notification %s: %v", e.Data, err)
 		}
-		s.shown = append(s.shown, sight{n.Type, n.ReportID, n.ReportVersion})
+		s.shown = append(s.shown, sight{string(n.Type), n.ReportID, n.ReportVersion})
 	}
 	close(s.changed)
 	s.changed = make(chan struct{})
@@ -138,7 +138,7 @@ func (s *screen) listed() []sight {
 			s.t.Fatalf("list notifications: %v", err)
 		}
 		for _, n := range page.Notifications {
-			all = append(all, sight{n.Type, n.ReportID, n.ReportVersion})
+			all = append(all, sight{string(n.Type), n.ReportID, n.ReportVersion})
 		}
 		if cursor = page.NextCursor; cursor == "" {
 			return all

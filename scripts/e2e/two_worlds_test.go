@@ -22,10 +22,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
 )
 
@@ -198,7 +198,7 @@ func fileThree(t *testing.T, residents map[person]*resident, author person, awai
 		{ann, "A dark crossing", "public"}, {bene, "A dark corner", "public"}, {author, "A landlord threatens us", "anonymous"},
 	} {
 		in := draft(filed.title)
-		in.PrivacyLevel = filed.privacy
+		in.PrivacyLevel = client.PrivacyLevel(filed.privacy)
 		report, err := residents[filed.by].CreateReport(t.Context(), in, "Idempotency-Key", uuid.NewString())
 		if err != nil {
 			t.Fatalf("file a report: %v", err)
@@ -637,7 +637,7 @@ type feed struct {
 func (c *stack) listenToFeed() *feed {
 	c.t.Helper()
 	f, ready := &feed{}, make(chan struct{})
-	s := &client.Stream{Client: c.Client, Path: "/feed/stream", Handle: func(e ssetest.Event) {
+	s := &client.Stream{Client: c.Client, Path: "/feed/stream", Raw: func(e ssetest.Event) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if e.Type == ssetest.Ready {
@@ -697,7 +697,8 @@ func (c *stack) stories(operator *client.Client) (all []string) {
 		c.t.Fatal(err)
 	}
 	for _, told := range c.answers(operator, paths) {
-		told = strings.ReplaceAll(strings.ReplaceAll(told, `,"NUMBER"`, ""), "}],", "},{") // the last entry ends there
+		// The message comes after the last entry, whichever that is.
+		told = strings.ReplaceAll(strings.ReplaceAll(told, `,"NUMBER"`, ""), "}],", "},{")
 		entries := strings.Split(told, "},{")
 		for i, entry := range entries { // without the brackets around them
 			if _, after, ok := strings.Cut(entry, `"at"`); ok {

@@ -17,8 +17,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/migrations"
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
 )
 

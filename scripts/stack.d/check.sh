@@ -12,6 +12,7 @@ faults=()
 check_up() {
   faults=()
   check_env_file
+  check_files "$1"
   check_number REPLICAS "$replicas" 1 99 || true
   [[ $rabbitmq_nodes == [13] ]] || fault "RABBITMQ_NODES must be 1 or 3, not '$rabbitmq_nodes'"
   [[ $postgres_nodes == [13] ]] || fault "POSTGRES_NODES must be 1 or 3, not '$postgres_nodes'"
@@ -70,6 +71,37 @@ check_env_file() {
       grep -qsE "\\\$\{$name[:}?-]" "$root/docker-compose.yml" "$root"/deploy/compose.*.yml ||
       fault "$name in .env is not a setting; .env.example lists all of them"
   done <"$root/.env"
+}
+
+# check_files refuses settings that name a file which is not there, or not what it must
+# be: a service that is replaced would be stopped before the new one says so. With
+# Compose only files that are mounted are of this machine: check_files native|compose
+check_files() {
+  local name file names folder=$PWD
+  if [[ $1 == compose ]]; then
+    folder=$root
+    names=$(sed -nE 's/.*source: "\$\{([A-Z0-9_]+):-\/dev\/null\}".*/\1/p' "$root/docker-compose.yml")
+  else
+    names="CITY_LOGO $(compgen -e | grep -E '^[A-Z][A-Z0-9_]*_FILE$' | grep -v '^COMPOSE_' || true)"
+  fi
+  for name in $names; do
+    file=${!name:-}
+    grep -qE "^#?${name%_FILE}(_FILE)?=" "$root/.env.example" && [[ -n $file ]] || continue
+    [[ $file == /* ]] || file=$folder/$file
+    if [[ ! -f $file || ! -r $file ]]; then
+      fault "$name must name a file that can be read, not '${!name}'"
+    elif [[ $1 == compose && ! $(stat -c '%u %A' "$file") =~ (^65532\ |r..$) ]]; then
+      fault "$name must name a file that user 65532 can read, not '${!name}'"
+    elif [[ $name == CITY_LOGO ]] && ! is_logo "$file"; then
+      fault "$name must name an SVG or PNG of at most 64 KiB, not '${!name}'"
+    fi
+  done
+}
+
+# is_logo tells whether a file can be one, as the service looks at it more closely.
+is_logo() {
+  (($(stat -c %s "$1") <= 65536)) || return 1
+  [[ $(head -c 4 "$1" | od -An -tx1) == ' 89 50 4e 47' ]] || grep -q '<svg' "$1"
 }
 
 # check_ports refuses ports that are not numbers, given twice, or used by another

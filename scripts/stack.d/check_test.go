@@ -97,6 +97,24 @@ func TestUpRefusesWhatCannotWork(t *testing.T) { //nolint:funlen // most of it i
 			name: "a full disk", fake: map[string]string{"df": "printf 'Avail\\n 12\\n'"}, env: free,
 			want: []string{"must be on a disk with 700 MiB of room, not 12 MiB; choose another folder with STACK_DIR=", "choose another folder with GOCACHE="},
 		},
+		{
+			name: "a file that is not there", file: "CITY_LOGO=logo.svg\n", env: append([]string{"AUTH_JWT_SECRET_FILE=/does/not/exist", "COMPOSE_FILE=a.yml"}, free...),
+			want: []string{"CITY_LOGO must name a file that can be read, not 'logo.svg'", "AUTH_JWT_SECRET_FILE must name a file that can be read, not '/does/not/exist'"},
+			not:  "COMPOSE_FILE",
+		},
+		{
+			name: "a file that is not there, with Compose", file: "CITY_LOGO=/does/not/exist\nMAIL_DKIM_KEY_FILE=scripts\n", env: append([]string{"STACK=compose"}, free...),
+			want: []string{"CITY_LOGO must name a file that can be read, not '/does/not/exist'", "MAIL_DKIM_KEY_FILE must name a file that can be read, not 'scripts'"},
+			not:  "PAGE_MAP_FILE",
+		},
+		{
+			name: "a logo that is none", file: "CITY_LOGO=docker-compose.yml\n", env: append([]string{"STACK=compose"}, free...),
+			want: []string{"CITY_LOGO must name an SVG or PNG of at most 64 KiB, not 'docker-compose.yml'"},
+		},
+		{
+			name: "a secret that the service cannot read", file: "MAIL_URL_FILE=.env\n", env: append([]string{"STACK=compose"}, free...),
+			want: []string{"MAIL_URL_FILE must name a file that user 65532 can read, not '.env'"},
+		},
 		{name: "another kind of stack", env: []string{"STACK=kubernetes"}, want: []string{"STACK must be native or compose, not 'kubernetes'"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

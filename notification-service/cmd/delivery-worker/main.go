@@ -82,6 +82,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		groups.Run, dispatcher.Run,
 		func(ctx context.Context) error { return db.Deliveries.RunUpkeep(ctx, cfg.Retention, log) },
 		func(ctx context.Context) error { return db.Endpoints.RunSettle(ctx, log) },
+		webhook.NewWatcher(db.Endpoints, cfg.Webhook.DisableAfter, metrics, log).Run,
 	}
 	if cfg.Mail.Enabled() {
 		relay := newRelay(&cfg.Mail, log)

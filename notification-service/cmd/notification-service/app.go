@@ -40,6 +40,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/operators"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/platform/reconciliation"
 	"github.com/cityconnect/cityconnect/platform/restore"
 	"github.com/cityconnect/cityconnect/platform/retention"
 	"github.com/cityconnect/cityconnect/platform/schedule"
@@ -141,7 +142,7 @@ func (a *app) addEdge(ctx context.Context, cfg config.Config, pool *pgxpool.Pool
 	edge := api.Config{
 		Notifications: db.Streams, Follows: db.Follows, Consents: db.Contacts, Streams: a.hub,
 		Auth: verifier, Health: a.health, Metrics: a.metrics, Log: a.log,
-		Problems: maps.Clone(admin.WebhookProblems),
+		Problems: maps.Clone(admin.Problems),
 	}
 	maps.Copy(edge.Problems, api.MailProblems)
 	if cfg.Page.Mails = cfg.Mail.Enabled(); cfg.Page.Mails {
@@ -169,11 +170,12 @@ func (a *app) addEdge(ctx context.Context, cfg config.Config, pool *pgxpool.Pool
 	past := func(ctx context.Context, span time.Duration) (history.History, error) {
 		return history.Read(ctx, pool, span)
 	}
-	a.addMonitor(cfg, pool, db)
+	compared := reconciliation.NewResults(pool)
+	a.addMonitor(cfg, pool, db, compared)
 	edge.Admin = append(admin.New(deadletter.NewStore(pool), delay.NewStore(pool), a.groups.Consumer, a.groups.Checker).Operations(),
 		admin.NewWebhooks(db.Endpoints, db.Deliveries, a.groups.Checker, cfg.Webhooks, cfg.Keys).Operations(),
 		admin.StoryOperations(postgres.NewStories(pool, queuesOf(cfg.Topology)...)), admin.EmailOperations(db.Mails, crowd.NewRounding(cfg.Keys)), operators.ErasureOperations(a.eraser), operators.ScheduleOperations(a.schedule),
-		operators.HealthOperations(a.monitor), openapi.Operations{"workerPoolHistory": operators.History(past)})
+		operators.HealthOperations(a.monitor), operators.ReconciliationOperations(compared), openapi.Operations{"workerPoolHistory": operators.History(past)})
 	if a.handler, err = api.New(edge); err != nil {
 		return fmt.Errorf("set up API: %w", err)
 	}
@@ -187,12 +189,12 @@ func (a *app) addEdge(ctx context.Context, cfg config.Config, pool *pgxpool.Pool
 
 // addMonitor adds what the operators' console shows of the state of this service's
 // parts.
-func (a *app) addMonitor(cfg config.Config, pool *pgxpool.Pool, db *postgres.DB) {
+func (a *app) addMonitor(cfg config.Config, pool *pgxpool.Pool, db *postgres.DB, compared *reconciliation.Results) {
 	worker := cfg.Topology.Named(webhook.Queue)
 	a.broker = monitor.NewBroker(rabbit.Config{URL: cfg.RabbitURL, Name: "monitor", Log: a.log}, queuesOf(cfg.Topology)...)
 	a.monitor = monitor.New(admin.HealthParts(admin.HealthConfig{
 		Database: monitor.NewDatabase(pool, a.writes.Probe), Broker: a.broker, Nodes: a.groups.Checker.Nodes, Pools: a.groups.Consumer,
-		Letters: deadletter.NewStore(pool), Schedules: a.schedule.List, Targets: db.Ledger, Worker: worker,
+		Letters: deadletter.NewStore(pool), Schedules: a.schedule.List, Targets: db.Ledger, Compared: compared.Recent, Worker: worker,
 		Mail: cfg.Mail.Enabled(), Push: cfg.Push.Enabled(), Mails: db.Mails, Rounding: crowd.NewRounding(cfg.Keys),
 	})...)
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/openapi/openapitest"
 	"github.com/cityconnect/cityconnect/platform/operators"
+	"github.com/cityconnect/cityconnect/platform/reconciliation"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
@@ -77,9 +78,9 @@ func openConsole(t *testing.T, r *consumertest.Harness, role auth.Role, webhookB
 		past := func(ctx context.Context, span time.Duration) (history.History, error) {
 			return history.Read(ctx, r.Pool, span)
 		}
-		err = doc.Mount(g, service.Errors{Log: r.Log, Problems: admin.WebhookProblems},
+		err = doc.Mount(g, service.Errors{Log: r.Log, Problems: admin.Problems},
 			append(admin.New(r.Letters, delay.NewStore(r.Pool), c, new(topology.Checker)).Operations(),
-				webhooks(t, r, webhookBroker).Operations(), admin.StoryOperations(postgres.NewStories(r.Pool, "queue.vote_received", "queue.webhooks")), openapi.Operations{"workerPoolHistory": operators.History(past)})...)
+				webhooks(t, r, webhookBroker).Operations(), admin.StoryOperations(postgres.NewStories(r.Pool, "queue.vote_received", "queue.webhooks")), operators.ReconciliationOperations(reconciliation.NewResults(r.Pool)), openapi.Operations{"workerPoolHistory": operators.History(past)})...)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -187,6 +188,7 @@ func TestOnlyOperators(t *testing.T) {
 		"/admin/dlq/stats", "/admin/dlq/groups", "/admin/dlq/messages", "/admin/dlq/messages/1",
 		"/admin/dlq/export", "/admin/dlq/replays", "/admin/dlq/audit", "/admin/workers", "/admin/workers/history",
 		"/admin/delayed", "/admin/messages/" + uuid.NewString() + "/story",
+		"/admin/notifications/reconciliation", "/admin/notifications/reconciliation/messages",
 	} {
 		c.call(http.MethodGet, path, "", http.StatusForbidden, nil)
 	}

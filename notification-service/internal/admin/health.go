@@ -10,6 +10,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/platform/monitor"
+	"github.com/cityconnect/cityconnect/platform/reconciliation"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
@@ -21,6 +22,7 @@ const (
 	stopped    monitor.Cause = "stopped"    // the process that does the work does not run
 	open       monitor.Cause = "open"       // dead letters
 	disabled   monitor.Cause = "disabled"   // endpoints that failed for too long
+	disabling  monitor.Cause = "disabling"  // endpoints that have failed for half of the time after which they are disabled
 	failing    monitor.Cause = "failing"    // targets that fail now
 	stuck      monitor.Cause = "stuck"      // mails to these hosts
 
@@ -32,8 +34,9 @@ const (
 // Targets are those outside, to which delivery-worker sends.
 type Targets interface {
 	// FailingEndpoints returns the names of endpoints that were disabled because they
-	// failed, and of those whose circuit is open.
-	FailingEndpoints(ctx context.Context) (disabled, failing []string, err error)
+	// failed, of those that have failed for half of the time after which they are
+	// disabled, and of those whose circuit is open.
+	FailingEndpoints(ctx context.Context) (disabled, disabling, failing []string, err error)
 }
 
 // A HealthConfig has what the parts of the service are read from.
@@ -47,6 +50,7 @@ type HealthConfig struct {
 	}
 	Schedules func(context.Context) ([]schedule.Schedule, error)
 	Targets   Targets
+	Compared  func(context.Context) ([]reconciliation.Summary, error)
 	Worker    string // the queue that delivery-worker consumes
 	// Mail and Push are channels that the city may not have.
 	Mail, Push bool
@@ -65,6 +69,7 @@ func HealthParts(c HealthConfig) []monitor.Part {
 		{Name: "mail", Read: ifOn(c.Mail, c.byWorker(mails.read))},
 		{Name: "push", Read: ifOn(c.Push, c.byWorker(readPush))},
 		{Name: "webhooks", Read: c.byWorker(c.readWebhooks)},
+		{Name: "reconciliation", Read: c.readReconciliation},
 		{Name: "jobs", Read: monitor.Jobs(c.Schedules)},
 	}
 }
@@ -195,12 +200,14 @@ func (c HealthConfig) workerPaused() bool {
 }
 
 func (c HealthConfig) readWebhooks(ctx context.Context) monitor.Reading {
-	off, bad, err := c.Targets.FailingEndpoints(ctx)
+	off, half, bad, err := c.Targets.FailingEndpoints(ctx)
 	switch {
 	case err != nil:
 		return monitor.UnknownFor(monitor.NoDatabase)
 	case off != nil:
 		return monitor.Reading{State: monitor.Bad, Cause: disabled, Names: off, Count: int64(len(off))}
+	case half != nil:
+		return monitor.Reading{State: monitor.Warning, Cause: disabling, Names: half, Count: int64(len(half))}
 	case bad != nil:
 		return monitor.Reading{State: monitor.Warning, Cause: failing, Names: bad, Count: int64(len(bad))}
 	case c.workerPaused():
@@ -208,6 +215,13 @@ func (c HealthConfig) readWebhooks(ctx context.Context) monitor.Reading {
 	default:
 		return monitor.Reading{State: monitor.Good}
 	}
+}
+
+func (c HealthConfig) readReconciliation(ctx context.Context) monitor.Reading {
+	if c.Database.Away() {
+		return monitor.UnknownFor(monitor.NoDatabase)
+	}
+	return monitor.Reconciliation(c.Compared)(ctx)
 }
 
 // readPush has nothing to add to whether the worker runs: that a push arrived would

@@ -22,11 +22,11 @@ import (
 
 // A world is what the lights are read from, for a test to change.
 type world struct {
-	pools           []consumer.Pool
-	open            map[string]int64
-	disabled, fails []string
-	figures         email.Figures
-	err             error // of the database
+	pools                 []consumer.Pool
+	open                  map[string]int64
+	disabled, half, fails []string
+	figures               email.Figures
+	err                   error // of the database
 }
 
 func (w *world) Pools() []consumer.Pool           { return w.pools }
@@ -35,8 +35,8 @@ func (w *world) ChangePool(context.Context, string, string, consumer.PoolChange)
 	return consumer.Pool{}, nil
 }
 func (w *world) OpenByQueue(context.Context) (map[string]int64, error) { return w.open, w.err }
-func (w *world) FailingEndpoints(context.Context) (disabled, failing []string, err error) {
-	return w.disabled, w.fails, w.err
+func (w *world) FailingEndpoints(context.Context) (disabled, disabling, failing []string, err error) {
+	return w.disabled, w.half, w.fails, w.err
 }
 
 func (w *world) MailFigures(context.Context, *crowd.Rounding) (email.Figures, error) {
@@ -120,6 +120,7 @@ func TestHealthParts(t *testing.T) {
 
 		{name: "webhooks", part: "webhooks", want: good},
 		{name: "an endpoint is disabled", part: "webhooks", world: world{disabled: []string{"town hall"}, fails: []string{"roads"}}, want: bad("disabled", 1, "town hall")},
+		{name: "an endpoint has failed for long", part: "webhooks", world: world{half: []string{"town hall"}, fails: []string{"roads"}}, want: warning("disabling", "town hall")},
 		{name: "an endpoint fails", part: "webhooks", world: world{fails: []string{"roads"}}, want: warning("failing", "roads")},
 		{name: "the worker's queue is paused", part: "webhooks", worker: stopped, world: world{pools: []consumer.Pool{{Queue: stopped, Paused: true}}}, want: warning(monitor.Paused, stopped)},
 		{name: "the worker is stopped", part: "webhooks", worker: stopped, want: bad("stopped", 1, "delivery-worker")},

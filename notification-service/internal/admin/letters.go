@@ -31,22 +31,26 @@ type Store interface {
 	Discard(ctx context.Context, actor string, s deadletter.Selection, reason string) (int, error)
 	Restore(ctx context.Context, actor string, id int64, reason string) error
 	Edit(ctx context.Context, actor string, id int64, e deadletter.Edit) (int64, error)
+	SetNote(ctx context.Context, actor string, c deadletter.Cause, version int64, text string) (deadletter.Note, error)
+	RemoveNote(ctx context.Context, actor string, c deadletter.Cause, version int64) error
 	AuditLog(ctx context.Context, before int64, limit int) ([]audit.Entry, error)
 }
 
 // letterOperations are those on dead letters.
 func (a *API) letterOperations() openapi.Operations {
 	return openapi.Operations{
-		"deadLetterStats":    {Handler: a.stats, Timeout: service.DefaultTimeout},
-		"deadLetterGroups":   {Handler: a.groups, Timeout: service.DefaultTimeout},
-		"listDeadLetters":    {Handler: a.list, Timeout: service.DefaultTimeout},
-		"readDeadLetter":     {Handler: a.read, Timeout: service.DefaultTimeout},
-		"exportDeadLetters":  {Handler: a.export, Timeout: service.Unlimited},
-		"editDeadLetter":     {Handler: a.edit, Timeout: service.DefaultTimeout},
-		"discardDeadLetter":  {Handler: a.discardOne, Timeout: service.DefaultTimeout},
-		"discardDeadLetters": {Handler: a.discardMany, Timeout: service.DefaultTimeout},
-		"restoreDeadLetter":  {Handler: a.restore, Timeout: service.DefaultTimeout},
-		"listAudit":          {Handler: a.audit, Timeout: service.DefaultTimeout},
+		"deadLetterStats":      {Handler: a.stats, Timeout: service.DefaultTimeout},
+		"deadLetterGroups":     {Handler: a.groups, Timeout: service.DefaultTimeout},
+		"listDeadLetters":      {Handler: a.list, Timeout: service.DefaultTimeout},
+		"readDeadLetter":       {Handler: a.read, Timeout: service.DefaultTimeout},
+		"exportDeadLetters":    {Handler: a.export, Timeout: service.Unlimited},
+		"editDeadLetter":       {Handler: a.edit, Timeout: service.DefaultTimeout},
+		"discardDeadLetter":    {Handler: a.discardOne, Timeout: service.DefaultTimeout},
+		"discardDeadLetters":   {Handler: a.discardMany, Timeout: service.DefaultTimeout},
+		"restoreDeadLetter":    {Handler: a.restore, Timeout: service.DefaultTimeout},
+		"noteDeadLetters":      {Handler: a.note, Timeout: service.DefaultTimeout},
+		"removeDeadLetterNote": {Handler: a.removeNote, Timeout: service.DefaultTimeout},
+		"listAudit":            {Handler: a.audit, Timeout: service.DefaultTimeout},
 	}
 }
 
@@ -67,6 +71,34 @@ func (a *API) groups(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return service.Encode(w, http.StatusOK, api.DeadLetterGroups{Items: each(groups, groupOf)})
+}
+
+// note handles PUT /admin/dlq/groups/note.
+func (a *API) note(w http.ResponseWriter, r *http.Request) error {
+	request, err := service.Decode[api.NewDeadLetterNote](r)
+	if err != nil {
+		return err
+	}
+	note, err := a.store.SetNote(r.Context(), auth.Must(r).ID, cause(r), ifMatch(r), request.Text)
+	if err != nil {
+		return err
+	}
+	return service.Encode(w, http.StatusOK, noteOf(note))
+}
+
+// removeNote handles DELETE /admin/dlq/groups/note.
+func (a *API) removeNote(w http.ResponseWriter, r *http.Request) error {
+	if err := a.store.RemoveNote(r.Context(), auth.Must(r).ID, cause(r), ifMatch(r)); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// cause reads which group a request is about.
+func cause(r *http.Request) deadletter.Cause {
+	q := r.URL.Query()
+	return deadletter.Cause{Queue: q.Get("queue"), Class: q.Get("error_class"), Group: q.Get("error_group")}
 }
 
 // list handles GET /admin/dlq/messages.

@@ -38,6 +38,7 @@ func letterOf(e deadletter.Entry) api.DeadLetter {
 		},
 		Headers: deadletter.MaskHeaders(e.Headers),
 		Body:    deadletter.MaskBody(e.Body),
+		Note:    noteOf(valueOf(e.Note)),
 	}
 }
 
@@ -59,7 +60,12 @@ func groupOf(g deadletter.Group) api.DeadLetterGroup {
 	return api.DeadLetterGroup{
 		Queue: g.Queue, ErrorClass: g.Class, ErrorGroup: g.Group,
 		Open: int64(g.Open), Oldest: g.Oldest, Newest: g.Newest, SampleID: g.Sample,
+		Note: noteOf(valueOf(g.Note)),
 	}
+}
+
+func noteOf(n deadletter.Note) api.DeadLetterNote {
+	return api.DeadLetterNote{Text: n.Text, Author: n.Author, WrittenAt: n.WrittenAt, Version: n.Version}
 }
 
 func changeOf(c deadletter.Change) api.DeadLetterChange {

@@ -15,7 +15,9 @@ func TestViewsAreWhole(t *testing.T) {
 	openapitest.CheckView(t, attemptOf)
 	openapitest.CheckView(t, statOf)
 	openapitest.CheckView(t, groupOf)
+	openapitest.CheckView(t, noteOf)
 	openapitest.CheckView(t, changeOf)
+	openapitest.CheckView(t, pointOf)
 	openapitest.CheckView(t, auditOf)
 	openapitest.CheckView(t, replayOf, "Taking", "Reopening") // what its Replayer is about to do
 	openapitest.CheckView(t, poolOf, "Copies")                // where it is comes from the broker

@@ -38,6 +38,7 @@ type DeliveryStore interface {
 	Recover(ctx context.Context, actor string, id uuid.UUID, window webhook.Window, dryRun bool) (webhook.Recovery, error)
 	List(ctx context.Context, endpoint uuid.UUID, q webhook.RecordQuery) ([]webhook.Record, error)
 	Find(ctx context.Context, messageID string, report uuid.UUID, limit int) ([]webhook.Record, error)
+	Attempts(ctx context.Context, endpoint uuid.UUID, since time.Time, step time.Duration) (webhook.Past, error)
 	Get(ctx context.Context, id int64) (webhook.Record, []webhook.AttemptRecord, error)
 	Resend(ctx context.Context, actor string, id int64) (webhook.Record, error)
 }
@@ -81,16 +82,17 @@ func (a *Webhooks) Operations() openapi.Operations {
 		"testWebhook":         {Handler: a.test, Timeout: service.DefaultTimeout},
 		"recoverWebhook":      {Handler: a.recover, Timeout: service.DefaultTimeout},
 		"listDeliveries":      {Handler: a.listDeliveries, Timeout: service.DefaultTimeout},
+		"webhookHistory":      {Handler: a.history, Timeout: service.DefaultTimeout},
 		"findDeliveries":      {Handler: a.findDeliveries, Timeout: service.DefaultTimeout},
 		"readDelivery":        {Handler: a.readDelivery, Timeout: service.DefaultTimeout},
 		"resendDelivery":      {Handler: a.resend, Timeout: service.DefaultTimeout},
 	}
 }
 
-// WebhookProblems are the kinds of failures that only these operations have, as
-// the client sees them.
-var WebhookProblems = map[fault.Kind]service.ProblemType{
-	webhook.Stale: {Status: http.StatusPreconditionFailed, Name: "stale-version", Title: "The endpoint has changed"},
+// Problems are the kinds of failures that only these operations have, as the client
+// sees them.
+var Problems = map[fault.Kind]service.ProblemType{
+	webhook.Stale: {Status: http.StatusPreconditionFailed, Name: "stale-version", Title: "Somebody else has changed it"}, // of dead letters' notes, too,
 }
 
 // endpointID returns the id in the path, which the document let pass.
@@ -338,6 +340,29 @@ func (a *Webhooks) listDeliveries(w http.ResponseWriter, r *http.Request) error 
 	return service.Encode(w, http.StatusOK, answer)
 }
 
+// spans are how far back a history may reach, and in which steps: the last hour by
+// minutes, and the last week by hours.
+var spans = map[string]struct{ span, step time.Duration }{
+	"hour": {time.Hour, time.Minute},
+	"week": {7 * 24 * time.Hour, time.Hour},
+}
+
+// history handles GET /admin/webhooks/{id}/history.
+func (a *Webhooks) history(w http.ResponseWriter, r *http.Request) error {
+	e, err := a.endpoints.Get(r.Context(), endpointID(r))
+	if err != nil {
+		return err
+	}
+	of := spans[r.URL.Query().Get("span")]
+	// The present step is the last one.
+	since := time.Now().UTC().Truncate(of.step).Add(of.step - of.span)
+	past, err := a.deliveries.Attempts(r.Context(), e.ID, since, of.step)
+	if err != nil {
+		return err
+	}
+	return service.Encode(w, http.StatusOK, pastOf(past))
+}
+
 // errNothingToFind refuses a search for everything.
 var errNothingToFind = fault.NewInvalid("message_id", "must be given, or report_id")
 
@@ -387,7 +412,7 @@ func webhookOf(e webhook.Endpoint, s webhook.Summary) api.Webhook {
 		ID: e.ID, URL: e.URL, Description: e.Description,
 		EventTypes: orNone(e.Filter.Types), CategoryIds: orNone(e.Filter.Categories), Area: []float64{},
 		Order: api.WebhookOrder(e.Order), InFlight: int32(e.InFlight),
-		State: api.WebhookState(e.State), StateSince: e.StateSince, StateReason: api.WebhookStateReason(e.StateReason),
+		State: api.WebhookState(e.State), StateSince: e.StateSince, StateReason: api.WebhookStateReason(e.StateReason), DisableAt: valueOf(e.DisableAt),
 		HeldDropped: e.HeldDropped, SecretSince: e.Secrets.Since,
 		Version: e.Version, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 		Summary: api.WebhookSummary{
@@ -435,4 +460,16 @@ func webhookAttemptOf(d webhook.Record, a webhook.AttemptRecord) api.DeliveryAtt
 		Status: int32(valueOf(a.Status)), Class: a.Class, Error: a.Error, Response: a.Response,
 		RequestHeaders: webhook.ShownHeaders(d.MessageID, a.At),
 	}
+}
+
+func pastOf(p webhook.Past) api.WebhookHistory {
+	return api.WebhookHistory{Since: p.Since, StepSeconds: int32(p.Step.Seconds()), Points: each(p.Points, pointOf)}
+}
+
+func pointOf(p webhook.Point) api.WebhookPoint {
+	view := api.WebhookPoint{At: p.At, Succeeded: p.Succeeded, Failed: p.Failed}
+	if p.P95 != nil {
+		view.P95Ms = new(milliseconds(*p.P95))
+	}
+	return view
 }

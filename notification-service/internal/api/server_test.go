@@ -76,7 +76,7 @@ func newServerOn(t *testing.T, pool *pgxpool.Pool, settings ...func(*api.Config)
 		admin.NewWebhooks(nil, nil, nil, webhook.Rules{}, nil).Operations(), admin.EmailOperations(s.store.Mails, crowd.NewRounding(ring)),
 		operators.ErasureOperations(nil), operators.ScheduleOperations(nil), openapi.Operations{"workerPoolHistory": operators.History(nil)},
 		operators.HealthOperations(monitor.New()), admin.StoryOperations(postgres.NewStories(pool)))
-	problems := maps.Clone(admin.WebhookProblems)
+	problems := maps.Clone(admin.Problems)
 	maps.Copy(problems, api.MailProblems)
 	cfg := api.Config{Notifications: s.store.Streams, Follows: s.store.Follows, Consents: s.store.Contacts, Streams: hub, Auth: verifier, Metrics: metrics, Log: log,
 		Health: service.NewHealth(log, service.Check{Name: "database", Probe: pool.Ping}),

@@ -37,6 +37,7 @@ const (
 
 // Defines values for DevTokenRequestRole.
 const (
+	DevTokenRequestRoleAuditor  DevTokenRequestRole = "auditor"
 	DevTokenRequestRoleOfficial DevTokenRequestRole = "official"
 	DevTokenRequestRoleOperator DevTokenRequestRole = "operator"
 	DevTokenRequestRoleResident DevTokenRequestRole = "resident"
@@ -188,6 +189,7 @@ const (
 
 // Defines values for SessionRole.
 const (
+	SessionRoleAuditor  SessionRole = "auditor"
 	SessionRoleOfficial SessionRole = "official"
 	SessionRoleOperator SessionRole = "operator"
 	SessionRoleResident SessionRole = "resident"
@@ -393,6 +395,9 @@ type DeadLetter struct {
 	ID            int64           `json:"id"`
 	MessageID     string          `json:"message_id"`
 
+	// Note The note on its group.
+	Note DeadLetterNote `json:"note,omitempty,omitzero"`
+
 	// ParentID The dead letter that this is an edit of.
 	ParentID int64 `json:"parent_id,omitempty,omitzero"`
 
@@ -444,15 +449,29 @@ type DeadLetterGroup struct {
 	ErrorClass string    `json:"error_class"`
 	ErrorGroup string    `json:"error_group"`
 	Newest     time.Time `json:"newest"`
-	Oldest     time.Time `json:"oldest"`
-	Open       int64     `json:"open"`
-	Queue      string    `json:"queue"`
-	SampleID   int64     `json:"sample_id"`
+
+	// Note What operators noted on a group of dead letters.
+	Note     DeadLetterNote `json:"note,omitempty,omitzero"`
+	Oldest   time.Time      `json:"oldest"`
+	Open     int64          `json:"open"`
+	Queue    string         `json:"queue"`
+	SampleID int64          `json:"sample_id"`
 }
 
 // DeadLetterGroups defines model for DeadLetterGroups.
 type DeadLetterGroups struct {
 	Items []DeadLetterGroup `json:"items"`
+}
+
+// DeadLetterNote What operators noted on a group of dead letters.
+type DeadLetterNote struct {
+	// Author Who wrote it last.
+	Author string `json:"author"`
+	Text   string `json:"text"`
+
+	// Version For `If-Match`.
+	Version   int64     `json:"version"`
+	WrittenAt time.Time `json:"written_at"`
 }
 
 // DeadLetterPage defines model for DeadLetterPage.
@@ -777,7 +796,7 @@ type Follows struct {
 
 // HealthPart The latest reading of one part. It names no person.
 type HealthPart struct {
-	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs), `memory_alarm`, `disk_alarm` and `node_down` (of the broker). Others may be added.
+	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled`, `disabling` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs), `memory_alarm`, `disk_alarm` and `node_down` (of the broker), `missing`, `unknown` and `gap` (messages that groups have not found, and manifests). Others may be added.
 	Cause string `json:"cause,omitempty,omitzero"`
 
 	// Count How many it concerns; while the state is unknown, as of the reading before.
@@ -849,6 +868,33 @@ type MessageStory struct {
 	Entries []StoryEntry `json:"entries"`
 }
 
+// MissingMessage A published message that a group of consumers has not found.
+type MissingMessage struct {
+	Group     string    `json:"group"`
+	MessageID uuid.UUID `json:"message_id"`
+
+	// PublishedFrom Begin of the minute in which it was recorded as published.
+	PublishedFrom  time.Time `json:"published_from"`
+	PublishedUntil time.Time `json:"published_until"`
+
+	// RoutingKey Its kind; absent if it was found a moment ago.
+	RoutingKey string `json:"routing_key,omitempty,omitzero"`
+
+	// State `waiting` may be on its way, `missing` got lost, and for `unknown` there is an explanation: a restore, or a broker that lost its disk.
+	State MissingMessageState `json:"state"`
+}
+
+// MissingMessagePage A page of messages that were not found.
+type MissingMessagePage struct {
+	Messages []MissingMessage `json:"messages"`
+
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor string `json:"next_cursor,omitempty,omitzero"`
+}
+
+// MissingMessageState `waiting` may be on its way, `missing` got lost, and for `unknown` there is an explanation: a restore, or a broker that lost its disk.
+type MissingMessageState = string
+
 // Moderation The officials' moderation of the report: they have hidden
 // it, shown it again, or put other words in the place of some; or its reporter
 // has hidden the name (`name_hidden`) or withdrawn the report (`withdrawn`). The title of a hidden report is its
@@ -862,6 +908,12 @@ type NewContact struct {
 
 	// Zone The name of one's time zone (IANA), such as Asia/Jakarta, in any case.
 	Zone string `json:"zone"`
+}
+
+// NewDeadLetterNote defines model for NewDeadLetterNote.
+type NewDeadLetterNote struct {
+	// Text It should name no resident.
+	Text string `json:"text"`
 }
 
 // NewDevice A PushSubscription as browsers serialise it, and a language.
@@ -1137,6 +1189,33 @@ type ReadMark struct {
 	Read bool `json:"read"`
 }
 
+// Reconciliation Comparisons of what was published with what groups of consumers have.
+type Reconciliation struct {
+	Groups []ReconciliationGroup `json:"groups"`
+}
+
+// ReconciliationGroup What a group found out about messages of the last three days.
+type ReconciliationGroup struct {
+	// Awaited Messages that were not found yet and may be on their way.
+	Awaited int64 `json:"awaited"`
+
+	// ComparedUntil The end of the last minute that was compared.
+	ComparedUntil time.Time `json:"compared_until,omitempty,omitzero"`
+
+	// Gap Minutes whose manifest got lost.
+	Gap   int64  `json:"gap"`
+	Group string `json:"group"`
+
+	// LateSeconds Since the end of the last manifest that the group has.
+	LateSeconds float64 `json:"late_seconds"`
+
+	// Missing Messages that got lost.
+	Missing int64 `json:"missing"`
+
+	// Unknown Messages that may have got lost: a database was restored, or the broker lost its disk.
+	Unknown int64 `json:"unknown"`
+}
+
 // Replay defines model for Replay.
 type Replay struct {
 	// Actor The operator who began it, as long as the audit log has it.
@@ -1378,6 +1457,10 @@ type Webhook struct {
 	CreatedAt   time.Time `json:"created_at"`
 	Description string    `json:"description"`
 
+	// DisableAt There while it is enabled and has failed for at least half of the time after
+	// which it is disabled, without a success: the next failure from then on disables it.
+	DisableAt time.Time `json:"disable_at,omitempty,omitzero"`
+
 	// EventTypes Only events of these types; empty is all.
 	EventTypes []string `json:"event_types"`
 
@@ -1465,6 +1548,15 @@ type WebhookEventType string
 // WebhookEventTypes Only events of these types; empty is all.
 type WebhookEventTypes = []string
 
+// WebhookHistory defines model for WebhookHistory.
+type WebhookHistory struct {
+	Points []WebhookPoint `json:"points"`
+
+	// Since When the first step begins. It is later than asked for if not all deliveries since then are read.
+	Since       time.Time `json:"since"`
+	StepSeconds int32     `json:"step_seconds"`
+}
+
 // WebhookOrder `report`: an event waits for the earlier ones of its report, for at
 // most an hour. `none`: it does not.
 type WebhookOrder string
@@ -1499,6 +1591,21 @@ type WebhookPhotoReady struct {
 
 // WebhookPhotoReadyType defines model for WebhookPhotoReady.Type.
 type WebhookPhotoReadyType string
+
+// WebhookPoint defines model for WebhookPoint.
+type WebhookPoint struct {
+	// At When the step begins.
+	At time.Time `json:"at"`
+
+	// Failed The others.
+	Failed int64 `json:"failed"`
+
+	// P95Ms The 95th percentile of those that succeeded.
+	P95Ms *float64 `json:"p95_ms,omitempty"`
+
+	// Succeeded Attempts that were answered with 2xx.
+	Succeeded int64 `json:"succeeded"`
+}
 
 // WebhookPosition A place on earth, in degrees. It is missing where the report has none.
 type WebhookPosition struct {
@@ -1853,6 +1960,9 @@ type WorkerPools struct {
 	Waiting []WaitingQueue `json:"waiting"`
 }
 
+// NoteIfMatch defines model for NoteIfMatch.
+type NoteIfMatch = string
+
 // PlaceLanguage defines model for PlaceLanguage.
 type PlaceLanguage = string
 
@@ -1870,6 +1980,9 @@ type WebhookSignature = string
 
 // WebhookTimestamp Examples: 1795320000
 type WebhookTimestamp = string
+
+// WebhookTrace Examples: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
+type WebhookTrace = string
 
 // Failed RFC 9457 problem details.
 type Failed = Problem
@@ -1900,6 +2013,11 @@ type OnReportCommentedParams struct {
 	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
 	// Webhooks asks, joined by spaces; during a rotation there are two.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
+
+	// Traceparent W3C Trace Context: the trace of the request that caused the event, with a
+	// span of this attempt. It is missing where no such request is known, as for
+	// a test, and for an event that was missed and is recovered. It is not signed.
+	Traceparent WebhookTrace `json:"traceparent,omitempty,omitzero"`
 }
 
 // OnReportCorrectedParams defines parameters for OnReportCorrected.
@@ -1913,6 +2031,11 @@ type OnReportCorrectedParams struct {
 	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
 	// Webhooks asks, joined by spaces; during a rotation there are two.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
+
+	// Traceparent W3C Trace Context: the trace of the request that caused the event, with a
+	// span of this attempt. It is missing where no such request is known, as for
+	// a test, and for an event that was missed and is recovered. It is not signed.
+	Traceparent WebhookTrace `json:"traceparent,omitempty,omitzero"`
 }
 
 // OnReportCreatedParams defines parameters for OnReportCreated.
@@ -1926,6 +2049,11 @@ type OnReportCreatedParams struct {
 	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
 	// Webhooks asks, joined by spaces; during a rotation there are two.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
+
+	// Traceparent W3C Trace Context: the trace of the request that caused the event, with a
+	// span of this attempt. It is missing where no such request is known, as for
+	// a test, and for an event that was missed and is recovered. It is not signed.
+	Traceparent WebhookTrace `json:"traceparent,omitempty,omitzero"`
 }
 
 // OnReportDisputedParams defines parameters for OnReportDisputed.
@@ -1939,6 +2067,11 @@ type OnReportDisputedParams struct {
 	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
 	// Webhooks asks, joined by spaces; during a rotation there are two.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
+
+	// Traceparent W3C Trace Context: the trace of the request that caused the event, with a
+	// span of this attempt. It is missing where no such request is known, as for
+	// a test, and for an event that was missed and is recovered. It is not signed.
+	Traceparent WebhookTrace `json:"traceparent,omitempty,omitzero"`
 }
 
 // OnReportModeratedParams defines parameters for OnReportModerated.
@@ -1952,6 +2085,11 @@ type OnReportModeratedParams struct {
 	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
 	// Webhooks asks, joined by spaces; during a rotation there are two.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
+
+	// Traceparent W3C Trace Context: the trace of the request that caused the event, with a
+	// span of this attempt. It is missing where no such request is known, as for
+	// a test, and for an event that was missed and is recovered. It is not signed.
+	Traceparent WebhookTrace `json:"traceparent,omitempty,omitzero"`
 }
 
 // OnReportOverdueParams defines parameters for OnReportOverdue.
@@ -1965,6 +2103,11 @@ type OnReportOverdueParams struct {
 	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
 	// Webhooks asks, joined by spaces; during a rotation there are two.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
+
+	// Traceparent W3C Trace Context: the trace of the request that caused the event, with a
+	// span of this attempt. It is missing where no such request is known, as for
+	// a test, and for an event that was missed and is recovered. It is not signed.
+	Traceparent WebhookTrace `json:"traceparent,omitempty,omitzero"`
 }
 
 // OnPhotoReadyParams defines parameters for OnPhotoReady.
@@ -1978,6 +2121,11 @@ type OnPhotoReadyParams struct {
 	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
 	// Webhooks asks, joined by spaces; during a rotation there are two.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
+
+	// Traceparent W3C Trace Context: the trace of the request that caused the event, with a
+	// span of this attempt. It is missing where no such request is known, as for
+	// a test, and for an event that was missed and is recovered. It is not signed.
+	Traceparent WebhookTrace `json:"traceparent,omitempty,omitzero"`
 }
 
 // OnStatusUpdatedParams defines parameters for OnStatusUpdated.
@@ -1991,6 +2139,11 @@ type OnStatusUpdatedParams struct {
 	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
 	// Webhooks asks, joined by spaces; during a rotation there are two.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
+
+	// Traceparent W3C Trace Context: the trace of the request that caused the event, with a
+	// span of this attempt. It is missing where no such request is known, as for
+	// a test, and for an event that was missed and is recovered. It is not signed.
+	Traceparent WebhookTrace `json:"traceparent,omitempty,omitzero"`
 }
 
 // OnVoteReceivedParams defines parameters for OnVoteReceived.
@@ -2004,6 +2157,11 @@ type OnVoteReceivedParams struct {
 	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
 	// Webhooks asks, joined by spaces; during a rotation there are two.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
+
+	// Traceparent W3C Trace Context: the trace of the request that caused the event, with a
+	// span of this attempt. It is missing where no such request is known, as for
+	// a test, and for an event that was missed and is recovered. It is not signed.
+	Traceparent WebhookTrace `json:"traceparent,omitempty,omitzero"`
 }
 
 // OnWebhookTestParams defines parameters for OnWebhookTest.
@@ -2017,6 +2175,11 @@ type OnWebhookTestParams struct {
 	// WebhookSignature Signatures of `<webhook-id>.<webhook-timestamp>.<body>` as Standard
 	// Webhooks asks, joined by spaces; during a rotation there are two.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
+
+	// Traceparent W3C Trace Context: the trace of the request that caused the event, with a
+	// span of this attempt. It is missing where no such request is known, as for
+	// a test, and for an event that was missed and is recovered. It is not signed.
+	Traceparent WebhookTrace `json:"traceparent,omitempty,omitzero"`
 }
 
 // OnReportCommentedJSONRequestBody defines body for OnReportCommented for application/json ContentType.

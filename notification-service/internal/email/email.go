@@ -46,8 +46,11 @@ const (
 	// body is a Window of their stream.
 	Overdue = "overdue"
 	// EndpointDisabled notifies operators that an endpoint of webhooks failed for too
-	// long, or is gone. Its body is a DisabledEndpoint.
+	// long, or is gone. Its body is a NoticedEndpoint.
 	EndpointDisabled = "endpoint"
+	// EndpointFailing warns operators of an endpoint that has failed for half of the time
+	// after which it is disabled. Its body is a NoticedEndpoint.
+	EndpointFailing = "failing_endpoint"
 )
 
 // The targets of notices, which are mailboxes of the city instead of contacts; the
@@ -152,8 +155,8 @@ type SealedCode struct {
 	Code string `json:"code"` // sealed with the contact's id
 }
 
-// A DisabledEndpoint is the body of a delivery of kind EndpointDisabled.
-type DisabledEndpoint struct {
+// A NoticedEndpoint is the body of a delivery of kind EndpointDisabled or EndpointFailing.
+type NoticedEndpoint struct {
 	ID uuid.UUID `json:"id"`
 }
 
@@ -161,8 +164,9 @@ type DisabledEndpoint struct {
 // some of them are anonymous.
 type Notice struct {
 	Overdue  []OverdueCount
-	Endpoint string // what operators call the one that is disabled
-	Reason   string // for which it is: "failing" or "gone"
+	Endpoint string // what operators call the one that is disabled, or about to be
+	Reason   string // for which it is disabled: "failing" or "gone"
+	Hours    int    // in how many it is about to be; 0 is in less than one
 }
 
 // An OverdueCount is how many reports of a category are overdue.

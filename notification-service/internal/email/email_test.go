@@ -173,6 +173,7 @@ func TestNoticesAreWritten(t *testing.T) {
 				[]string{"3 ", "Lights & <signals>", "Roads", "https://city.example.org/queue?overdue=1&order=due&status=all&category=2"},
 			},
 			EndpointDisabled: {Notice{Endpoint: "Ticket <system>", Reason: "failing"}, []string{"Ticket <system>", "https://city.example.org/ops/webhooks"}},
+			EndpointFailing:  {Notice{Endpoint: "Ticket <system>", Hours: 60}, []string{"Ticket <system>", "60 ", "https://city.example.org/ops/webhooks"}},
 		} {
 			m := mailText{Language: language, PublicURL: "https://city.example.org", Zone: time.UTC}
 			if err := m.addNotice(&tt.notice); err != nil {

@@ -53,6 +53,7 @@ func Examples(language wording.Language) (map[string]string, error) {
 		Overdue: {notice: Notice{Overdue: []OverdueCount{
 			{CategoryID: 2, Category: "Street lights and signals", Count: 3}, {CategoryID: 3, Category: "Waste and illegal dumping", Count: 1}}}},
 		EndpointDisabled: {notice: Notice{Endpoint: "tickets.city.example.org", Reason: "failing"}},
+		EndpointFailing:  {notice: Notice{Endpoint: "tickets.city.example.org", Hours: 60}},
 	} {
 		t := mailText{
 			Language: language, PublicURL: "https://city.example.org", City: "Kota Bogor", Zone: jakarta,
@@ -74,7 +75,7 @@ func Examples(language wording.Language) (map[string]string, error) {
 		switch kind {
 		case Code:
 			t.Unsubscribe = ""
-		case Overdue, EndpointDisabled:
+		case Overdue, EndpointDisabled, EndpointFailing:
 			t.Unsubscribe = ""
 			if err := t.addNotice(&of.notice); err != nil {
 				return nil, err

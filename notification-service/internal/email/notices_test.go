@@ -101,6 +101,53 @@ func TestDisabledEndpointNotice(t *testing.T) {
 	}
 }
 
+// Operators are mailed once that an endpoint has failed for half of the time after which
+// it is disabled, unless it has succeeded since, and again when it fails for that long
+// another time.
+func TestFailingEndpointNotice(t *testing.T) {
+	t.Parallel()
+	const disableAfter = 120 * time.Hour
+	w := newWorld(t)
+	w.notices()
+	failing, young := w.endpoint("https://tickets.example.org/hook?key=secret"), w.endpoint("https://other.example.org/")
+	w.failsFor(failing, 61*time.Hour)
+	w.failsFor(young, 59*time.Hour)
+	look := func(warned, marked int) {
+		t.Helper()
+		ids, n, err := w.store.Endpoints.WarnOfFailing(t.Context(), disableAfter)
+		if err != nil || len(ids) != warned || n != marked {
+			t.Fatalf("warned of %d, %d marked (error %v), want %d and %d", len(ids), n, err, warned, marked)
+		}
+	}
+	look(1, 1)
+	look(0, 1) // another worker
+	w.start()
+	mail := w.server.waitFor(1)[0]
+	subject, text, html := mail.read(t)
+	if mail.to != "operations@city.example.org" || !strings.Contains(subject, "tickets.example.org") || !strings.Contains(text, "59 hours") {
+		t.Errorf("to %s: %s\n%s", mail.to, subject, text)
+	}
+	if strings.Contains(text+html, "secret") {
+		t.Errorf("the mail has what is behind the host of the URL:\n%s", text)
+	}
+	w.exec(`update lanes set failing_since = null where lane = $1::text`, failing.String())
+	look(0, 0)
+	w.failsFor(failing, 61*time.Hour)
+	look(1, 1)
+	if _, err := w.store.Endpoints.GiveUp(t.Context(), failing, webhook.Failing); err != nil {
+		t.Fatal(err)
+	}
+	look(0, 0)
+	w.waitFor(`select count(*) from deliveries where state in ('done', 'cancelled') and kind = 'failing_endpoint'`, 2)
+}
+
+// failsFor lets the lane of an endpoint have failed for that long.
+func (w *world) failsFor(endpoint uuid.UUID, d time.Duration) {
+	w.t.Helper()
+	w.exec(`insert into lanes (channel, lane, failing_since) values ('webhook', $1::text, now() - $2::interval)
+		on conflict (channel, lane) do update set failing_since = excluded.failing_since`, endpoint.String(), d)
+}
+
 // A city that named nobody has no notices, and one that takes the name away again
 // has those cancelled that wait.
 func TestNoticesToNobody(t *testing.T) {

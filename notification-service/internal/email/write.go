@@ -44,8 +44,9 @@ type mailText struct {
 	Total         int64 // of a digest, including those not written out
 	WithheldItems int64 // of it
 	Unsubscribe   string
-	Endpoint      string // that is disabled
+	Endpoint      string // that is disabled, or about to be
 	Reason        string // for which it is
+	Hours         int    // in how many it is about to be
 }
 
 // add adds a notification. One that is withheld is counted, and nothing of it
@@ -62,7 +63,7 @@ func (t *mailText) add(item wording.Item) error {
 // addNotice adds the notice to officials or operators: a line for each category, or
 // the endpoint.
 func (t *mailText) addNotice(n *Notice) error {
-	t.Endpoint, t.Reason = n.Endpoint, n.Reason
+	t.Endpoint, t.Reason, t.Hours = n.Endpoint, n.Reason, n.Hours
 	for _, c := range n.Overdue {
 		t.Total += c.Count
 		text, err := t.Language.Say("item.overdue", c)
@@ -126,7 +127,7 @@ func write(kind string, t *mailText) (written, error) {
 	case Overdue:
 		p.Button = &link{say("button.queue"), t.PublicURL + "/queue?overdue=1&order=due&status=all"}
 		p.Footer = say("footer.notice")
-	case EndpointDisabled:
+	case EndpointDisabled, EndpointFailing:
 		p.Button = &link{say("button.webhooks"), t.PublicURL + "/ops/webhooks"}
 		p.Footer = say("footer.notice")
 	case Anonymous, Digest:

@@ -343,7 +343,7 @@ func (d *Dispatcher) recorded(r record) {
 // logDead logs that a delivery is given up; those to people once there are many.
 func (d *Dispatcher) logDead(a attempt) {
 	if !d.channel.Personal() {
-		d.log.Warn().Str("lane", a.lane.name).Str("message_id", a.d.MessageID).Int("attempts", a.d.Attempts).
+		d.log.Warn().Str("lane", a.lane.name).Str("message_id", a.d.MessageID).Str("trace_id", a.d.TraceID).Int("attempts", a.d.Attempts).
 			Str("class", a.answer.Class).Int("status", a.answer.Status).
 			Msg("delivery is given up, an operator may send it again")
 		return

@@ -35,6 +35,7 @@ type Delivery struct {
 	MessageID string // of the event: the receiver recognises a repetition by it
 	Kind      string
 	Body      []byte // the bytes to send
+	TraceID   string // of the request that caused the event; "" if it is not known
 	Attempts  int    // how often it was sent before
 	Retries   int    // how many pauses of the schedule it has had
 	// Uncertain says that an attempt before this one ended with

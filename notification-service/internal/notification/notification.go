@@ -51,6 +51,10 @@ type Data struct {
 	// WordsVersion is the version of the report whose words this has, where
 	// officials have taken those that it came with; or else 0.
 	WordsVersion int64 `json:"words_version,omitempty"`
+
+	// TraceID is the one of the message, in what the public feed of this replica shows
+	// live. It goes nowhere else: it is for the metrics.
+	TraceID string `json:"-"`
 }
 
 // A Moderation says up to which version of a report, that one not included, the

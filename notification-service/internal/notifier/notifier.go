@@ -55,7 +55,9 @@ func (n *Notifier) Read(m consumer.Message) (*notification.Effect, error) {
 	if err != nil {
 		return nil, err
 	}
-	return notification.Of(m.Event, recipient), nil
+	effect := notification.Of(m.Event, recipient)
+	effect.Feed.TraceID = event.TraceID(m.Headers[event.TraceHeader])
+	return effect, nil
 }
 
 // recipient opens the sealed recipient, which report-service adds to every

@@ -16,13 +16,14 @@ import (
 )
 
 const endpointColumns = `id, url, description, event_types, category_ids, area, state, state_since, state_reason,
-  secret, secret_since, previous_secret, previous_secret_until, order_policy, in_flight, held_dropped, version, created_at, updated_at`
+  secret, secret_since, previous_secret, previous_secret_until, order_policy, in_flight, held_dropped, version, created_at, updated_at,
+  disable_at`
 
 func scanEndpoint(row pgx.CollectableRow) (e webhook.Endpoint, err error) {
 	var area []float64
 	err = row.Scan(&e.ID, &e.URL, &e.Description, &e.Filter.Types, &e.Filter.Categories, &area, &e.State, &e.StateSince, &e.StateReason,
 		&e.Secrets.Sealed, &e.Secrets.Since, &e.Secrets.Previous, &e.Secrets.PreviousUntil,
-		&e.Order, &e.InFlight, &e.HeldDropped, &e.Version, &e.CreatedAt, &e.UpdatedAt)
+		&e.Order, &e.InFlight, &e.HeldDropped, &e.Version, &e.CreatedAt, &e.UpdatedAt, &e.DisableAt)
 	if len(area) > 0 {
 		e.Filter.Area = (*webhook.Area)(area)
 	}
@@ -298,7 +299,7 @@ func (s *Endpoints) Disable(ctx context.Context, actor string, id uuid.UUID) (we
 // It reports whether the endpoint was enabled.
 func disable(ctx context.Context, tx pgx.Tx, id uuid.UUID, reason webhook.Reason) (bool, error) {
 	tag, err := tx.Exec(ctx, `
-		update webhook_endpoints set state = 'disabled', state_since = now(), state_reason = $2, releasing = false, updated_at = now()
+		update webhook_endpoints set state = 'disabled', state_since = now(), state_reason = $2, releasing = false, updated_at = now(), disable_at = null
 		where id = $1 and state = 'enabled'`, id, reason)
 	if err != nil {
 		return false, fmt.Errorf("disable webhook: %w", err)

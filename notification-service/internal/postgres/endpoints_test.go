@@ -412,3 +412,69 @@ func TestWebhookSummary(t *testing.T) {
 		t.Errorf("summary of one that had nothing: %s", jsonText(t, s))
 	}
 }
+
+// Attempts are counted in the step in which they were made, whenever their delivery was;
+// those that fail have no part in the percentile.
+func TestAttemptsOverTime(t *testing.T) {
+	t.Parallel()
+	store, pool := newStore(t)
+	e, other := endpoint(t, store, webhook.Filter{}), endpoint(t, store, webhook.Filter{})
+	since := time.Now().UTC().Truncate(time.Minute).Add(-59 * time.Minute)
+	attempt := func(delivery int64, n int, at time.Time, ms int, class string) {
+		t.Helper()
+		mustExec(t, pool, `
+			insert into delivery_attempts (delivery_id, n, at, duration_ms, class) values ($1, $2, $3, $4, $5)`, delivery, n, at, ms, class)
+	}
+	old := deliver(t, pool, e, "done", 26*time.Hour)
+	attempt(old, 1, since.Add(-time.Second), 15000, "timeout") // before
+	attempt(old, 2, since, 15000, "timeout")
+	attempt(old, 3, since.Add(59*time.Second), 40, "2xx")
+	for i := range 20 {
+		attempt(deliver(t, pool, e, "done", time.Hour), 1, since.Add(30*time.Minute), (i+1)*10, "2xx")
+	}
+	attempt(deliver(t, pool, other, "done", time.Hour), 1, since, 1, "2xx")
+	past, err := store.Deliveries.Attempts(t.Context(), e.ID, since, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := webhook.Past{Since: since, Step: time.Minute, Points: []webhook.Point{
+		{At: since, Succeeded: 1, Failed: 1, P95: new(40 * time.Millisecond)},
+		{At: since.Add(30 * time.Minute), Succeeded: 20, P95: new(190 * time.Millisecond)},
+	}}
+	past.Since = past.Since.UTC()
+	for i := range past.Points {
+		past.Points[i].At = past.Points[i].At.UTC()
+	}
+	if got := jsonText(t, past); got != jsonText(t, want) {
+		t.Errorf("the past is\n%s, want\n%s", got, jsonText(t, want))
+	}
+	if past, err := store.Deliveries.Attempts(t.Context(), uuid.New(), since, time.Minute); err != nil || !past.Since.Equal(since) || len(past.Points) != 0 {
+		t.Errorf("the past of one that had nothing: %s (error %v)", jsonText(t, past), err)
+	}
+}
+
+// An endpoint with more deliveries than are read has a past that begins later, and lacks
+// nothing from then on.
+func TestAttemptsOfABusyEndpoint(t *testing.T) {
+	t.Parallel()
+	store, pool := newStore(t)
+	e := endpoint(t, store, webhook.Filter{})
+	since := time.Now().UTC().Truncate(time.Hour).Add(-167 * time.Hour)
+	mustExec(t, pool, `
+		with made as (
+		  insert into deliveries (channel, lane, target, message_id, kind, body, state, created_at)
+		  select 'webhook', $1::text, $1::text, 'm' || n, 'k', '', 'done', $2::timestamptz + n * interval '20 seconds' from generate_series(1, 25000) n
+		  returning id, created_at)
+		insert into delivery_attempts (delivery_id, n, at, duration_ms, class) select id, 1, created_at, 10, '2xx' from made`, e.ID.String(), since)
+	mustExec(t, pool, `analyze deliveries, delivery_attempts`)
+	began := time.Now()
+	past, err := store.Deliveries.Attempts(t.Context(), e.ID, since, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 5,000 are not read, which are those of 27 hours and 46 minutes.
+	if begin := since.Add(28 * time.Hour); !past.Since.Equal(begin) || !past.Points[0].At.Equal(begin) || past.Points[0].Succeeded != 180 {
+		t.Errorf("the past begins at %v with %s, want %v with all 180", past.Since, jsonText(t, past.Points[0]), begin)
+	}
+	t.Logf("20,000 deliveries were read in %v", time.Since(began))
+}

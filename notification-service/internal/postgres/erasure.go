@@ -187,6 +187,9 @@ const lettersAtOnce = 50
 
 func eraseFromDeadLetters(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID, cursor string) (next string, removed int64, err error) {
 	if cursor == "" {
+		if removed, err = eraseFromNotes(ctx, tx, userID); err != nil {
+			return "", 0, err
+		}
 		cursor = "0"
 	}
 	rows, err := tx.Query(ctx, `
@@ -218,6 +221,20 @@ func eraseFromDeadLetters(ctx context.Context, tx pgx.Tx, keys *event.Keyring, u
 		next = strconv.FormatInt(letters[lettersAtOnce-1].ID, 10)
 	}
 	return next, removed, nil
+}
+
+// eraseFromNotes removes what operators noted about the person, and an operator's name
+// from what they noted.
+func eraseFromNotes(ctx context.Context, tx pgx.Tx, userID string) (removed int64, err error) {
+	about, err := tx.Exec(ctx, `delete from dead_letter_notes where text ~ $1`, erasure.Mentioned(userID))
+	if err != nil {
+		return 0, fmt.Errorf("remove notes: %w", err)
+	}
+	by, err := tx.Exec(ctx, `update dead_letter_notes set author = $2 where author = $1`, userID, erasure.Someone)
+	if err != nil {
+		return 0, fmt.Errorf("change notes: %w", err)
+	}
+	return about.RowsAffected() + by.RowsAffected(), nil
 }
 
 // eraseFromDelayed does the same for messages that wait until a time.

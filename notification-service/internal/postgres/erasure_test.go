@@ -236,6 +236,8 @@ func TestErasure(t *testing.T) {
 	e.addContact(ann, "ann@surel.test")
 	mustExec(t, e.pool, `insert into operations_audit (actor, action, detail) values
 		($1, 'discard', '{}'), ('pavel', 'discard', jsonb_build_object('reason', 'asked by ' || $1))`, kanari.UserID)
+	mustExec(t, e.pool, `insert into dead_letter_notes (queue, error_class, error_group, text, author) values
+		('q', 'c', '1', 'asked by ' || $1, 'pavel'), ('q', 'c', '2', 'known', $1), ('q', 'c', '3', 'known', 'pavel')`, kanari.UserID)
 	mustExec(t, e.pool, `update dead_letters set state = 'discarded', closed_at = now(), close_reason = 'of ' || $1
 		where id = (select min(id) from dead_letters)`, kanari.UserID)
 
@@ -243,7 +245,7 @@ func TestErasure(t *testing.T) {
 	e.wantNoTraces()
 	for step, n := range map[string]int64{
 		"contact":       5, // with a digest, a consent, a code and the mail that waits
-		"notifications": 5, "stream": 4, "askers": 1, "dead_letters": 5, "delayed_messages": 5, "audit": 2,
+		"notifications": 5, "stream": 4, "askers": 1, "dead_letters": 7, "delayed_messages": 5, "audit": 2,
 	} {
 		if state.Removed[step] != n {
 			t.Errorf("step %s removed %d, want %d", step, state.Removed[step], n)
@@ -251,6 +253,9 @@ func TestErasure(t *testing.T) {
 	}
 	if n := count(t, e.pool, `select (select count(*) from notifications) * 100 + (select count(*) from dead_letters)`); n != 505 {
 		t.Errorf("%d notifications and dead letters of others (as hundreds and ones), want 505", n)
+	}
+	if n := count(t, e.pool, `select count(*) from dead_letter_notes`); n != 2 {
+		t.Errorf("%d notes, want the two that are not about who is erased", n)
 	}
 	for _, table := range []string{"contacts", "unsubscribe_tokens", "contact_codes", "digests", "mail_consents", "deliveries", "delivery_attempts"} {
 		if n := count(t, e.pool, `select count(*) from `+table); n != 1 {

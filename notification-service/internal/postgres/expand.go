@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -38,18 +37,18 @@ const expandSQL = consumer.NoteSQL + `, moderated as (
   for key share of m
 ), events as (
   select d.message_id, d.type, d.report_id, d.report_version, d.category_id, d.longitude, d.latitude, d.place,
-    d.category_was, d.longitude_was, d.latitude_was,
+    d.category_was, d.longitude_was, d.latitude_was, d.trace_id,
     case when m.version is null then d.body else ` + moderatedBody + ` end as body
   from unnest($2::text[], $3::text[], $4::uuid[], $5::bigint[], $6::int[], $7::double precision[], $8::double precision[], $9::bytea[],
-      $10::int[], $11::double precision[], $12::double precision[])
+      $10::int[], $11::double precision[], $12::double precision[], $13::uuid[])
     with ordinality as d (message_id, type, report_id, report_version, category_id, longitude, latitude, body,
-      category_was, longitude_was, latitude_was, place)
+      category_was, longitude_was, latitude_was, trace_id, place)
   join fresh using (message_id)
   left join moderated m using (message_id)
   where m.hidden is not true or d.type = 'report.moderated'
 ), written as (
-  insert into deliveries (channel, lane, target, message_id, kind, report_id, report_version, body, state)
-  select 'webhook', w.id::text, w.id::text, e.message_id, e.type, e.report_id, e.report_version, e.body,
+  insert into deliveries (channel, lane, target, message_id, kind, report_id, report_version, body, trace_id, state)
+  select 'webhook', w.id::text, w.id::text, e.message_id, e.type, e.report_id, e.report_version, e.body, e.trace_id,
     case when w.state = 'enabled' and not w.releasing then 'waiting' else 'held' end
   from events e join webhook_endpoints w
     on (w.event_types = '{}' or e.type = any(w.event_types))
@@ -76,6 +75,7 @@ func (s *Endpoints) Expand(ctx context.Context, queue string, events []webhook.E
 		categoriesWere       = make([]int32, len(events))
 		longitudesWere       = make([]*float64, len(events))
 		latitudesWere        = make([]*float64, len(events))
+		traces               = make(pgtype.FlatArray[pgtype.UUID], len(events))
 		fresh                int
 	)
 	for i, e := range events {
@@ -85,13 +85,16 @@ func (s *Endpoints) Expand(ctx context.Context, queue string, events []webhook.E
 		if e.Position != nil {
 			longitudes[i], latitudes[i] = &e.Position.Longitude, &e.Position.Latitude
 		}
+		if id, err := uuid.Parse(e.TraceID); err == nil { // the same 16 bytes, which a column of the type stores
+			traces[i] = pgtype.UUID{Bytes: id, Valid: true}
+		}
 		categoriesWere[i] = e.PreviousCategoryID
 		if e.PreviousPosition != nil {
 			longitudesWere[i], latitudesWere[i] = &e.PreviousPosition.Longitude, &e.PreviousPosition.Latitude
 		}
 	}
 	err = s.pool.QueryRow(ctx, expandSQL, queue, ids, types, reports, versions, categories, longitudes, latitudes, bodies,
-		categoriesWere, longitudesWere, latitudesWere).Scan(&fresh, &lanes)
+		categoriesWere, longitudesWere, latitudesWere, traces).Scan(&fresh, &lanes)
 	if err != nil {
 		return 0, nil, fmt.Errorf("expand events: %w", err)
 	}
@@ -124,28 +127,11 @@ func (s *Endpoints) GiveUp(ctx context.Context, id uuid.UUID, reason webhook.Rea
 			return err
 		}
 		if slices.Contains(s.notices, email.Operators) {
-			if err := noticeDisabled(ctx, tx, id); err != nil {
+			if err := noticeEndpoint(ctx, tx, email.EndpointDisabled, id); err != nil {
 				return err
 			}
 		}
 		return auditWebhook(ctx, tx, "delivery-worker", audit.WebhookDisable, id, map[string]any{"reason": reason})
 	})
 	return disabled, err
-}
-
-// noticeDisabled writes the mail that notifies operators of an endpoint that was
-// disabled in tx.
-func noticeDisabled(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
-	body, err := json.Marshal(email.DisabledEndpoint{ID: id})
-	if err != nil {
-		return fmt.Errorf("encode notice: %w", err)
-	}
-	_, err = tx.Exec(ctx, `
-		insert into deliveries (channel, lane, target, message_id, kind, body, not_after)
-		values ($1, $2, $3, $4::text || '@' || extract(epoch from now()), $5, $6, now() + $7::interval)`,
-		email.Channel, email.NoticeLane, email.Operators, id.String(), email.EndpointDisabled, body, email.Lifetime)
-	if err != nil {
-		return fmt.Errorf("write notice: %w", err)
-	}
-	return nil
 }

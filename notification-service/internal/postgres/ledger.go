@@ -71,7 +71,7 @@ func (s *Ledger) Release(ctx context.Context, channel string, owner uuid.UUID, l
 const claimSQL = `
 select d.id, d.lane, d.target, d.message_id, d.kind, d.body, d.attempts, d.retries,
   d.attempts > 0 and exists (select from delivery_attempts a where a.delivery_id = d.id and a.class = $7),
-  greatest(d.not_after - now(), interval '0')
+  greatest(d.not_after - now(), interval '0'), coalesce(replace(d.trace_id::text, '-', ''), '')
 from unnest($2::text[], $3::int[], $4::boolean[]) as w (lane, amount, by_report)
 cross join lateral (
   select * from deliveries d
@@ -92,7 +92,7 @@ func (s *Ledger) Claim(ctx context.Context, channel string, claims []ledger.Clai
 		inHand = []int64{} // null is unequal to nothing
 	}
 	return collect(ctx, s.pool, "claim deliveries", func(row pgx.CollectableRow) (d ledger.Delivery, err error) {
-		return d, row.Scan(&d.ID, &d.Lane, &d.Target, &d.MessageID, &d.Kind, &d.Body, &d.Attempts, &d.Retries, &d.Uncertain, &d.Remaining)
+		return d, row.Scan(&d.ID, &d.Lane, &d.Target, &d.MessageID, &d.Kind, &d.Body, &d.Attempts, &d.Retries, &d.Uncertain, &d.Remaining, &d.TraceID)
 	}, claimSQL, freshPlan, channel, lanes, amounts, byReport, inHand, orderedFor, ledger.ClassUncertain)
 }
 

@@ -35,6 +35,8 @@ func (s *Mails) Draft(ctx context.Context, d *ledger.Delivery) (email.Draft, err
 		return s.draftOverdue(ctx, d)
 	case email.EndpointDisabled:
 		return s.draftDisabled(ctx, d)
+	case email.EndpointFailing:
+		return s.draftFailing(ctx, d)
 	}
 	id, err := uuid.Parse(d.Target)
 	if err != nil {

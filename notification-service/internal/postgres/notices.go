@@ -11,7 +11,6 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
-	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -41,23 +40,37 @@ func (s *Mails) draftOverdue(ctx context.Context, d *ledger.Delivery) (draft ema
 	return draft, nil
 }
 
+// hostSQL is what operators call an endpoint: of the URL the host alone, because the rest
+// may contain a secret.
+const hostSQL = `coalesce(nullif(description, ''), substring(url from '^[a-z]+://([^/?#]+)'))`
+
 // draftDisabled returns what operators call an endpoint, if it still is disabled.
-func (s *Mails) draftDisabled(ctx context.Context, d *ledger.Delivery) (draft email.Draft, err error) {
-	var body email.DisabledEndpoint
+func (s *Mails) draftDisabled(ctx context.Context, d *ledger.Delivery) (email.Draft, error) {
+	return s.draftEndpoint(ctx, d, `
+		select `+hostSQL+`, state_reason, 0, now() from webhook_endpoints where id = $1 and state = 'disabled'`)
+}
+
+// draftFailing returns what operators call an endpoint, and in how many hours it is about
+// to be disabled, if it is still failing.
+func (s *Mails) draftFailing(ctx context.Context, d *ledger.Delivery) (email.Draft, error) {
+	return s.draftEndpoint(ctx, d, `
+		select `+hostSQL+`, '', greatest(round(extract(epoch from disable_at - now()) / 3600), 0)::int, now()
+		from webhook_endpoints where id = $1 and disable_at is not null`)
+}
+
+// draftEndpoint returns the notice of an endpoint that sql finds.
+func (s *Mails) draftEndpoint(ctx context.Context, d *ledger.Delivery, sql string) (draft email.Draft, err error) {
+	var body email.NoticedEndpoint
 	if err := json.Unmarshal(d.Body, &body); err != nil {
 		return draft, fmt.Errorf("read endpoint of a notice: %w", err)
 	}
 	var notice email.Notice
-	// The host of the URL alone: the rest may contain a secret.
-	err = s.pool.QueryRow(ctx, `
-		select coalesce(nullif(description, ''), substring(url from '^[a-z]+://([^/?#]+)')), state_reason, now()
-		from webhook_endpoints where id = $1 and state = $2`, body.ID, webhook.Disabled).
-		Scan(&notice.Endpoint, &notice.Reason, &draft.Now)
+	err = s.pool.QueryRow(ctx, sql, body.ID).Scan(&notice.Endpoint, &notice.Reason, &notice.Hours, &draft.Now)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return draft, ledger.ErrEmpty
 	}
 	if err != nil {
-		return draft, fmt.Errorf("read disabled webhook: %w", err)
+		return draft, fmt.Errorf("read webhook of a notice: %w", err)
 	}
 	draft.Notice = &notice
 	return draft, nil

@@ -269,12 +269,12 @@ func (c *client) Take(b *transport.Buffer, now time.Time) (ended bool) {
 	}
 	c.mu.Unlock()
 
-	b.Bytes, b.CommittedAt, b.Shared = b.Bytes[:0], b.CommittedAt[:0], 0
+	b.Bytes, b.Commits, b.Shared = b.Bytes[:0], b.Commits[:0], 0
 	for _, q := range queue {
 		before := len(b.Bytes)
 		b.Bytes = c.render(b.Bytes, q)
-		if !q.frame.committed.IsZero() {
-			b.CommittedAt = append(b.CommittedAt, q.frame.committed)
+		if !q.frame.commit.At.IsZero() {
+			b.Commits = append(b.Commits, q.frame.commit)
 			b.Shared += len(b.Bytes) - before
 		}
 	}

@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
 )
 
 // A frame is one event on the wire, encoded once for all its clients. Its id
 // comes last, because a client of two streams gets an id of its own.
 type frame struct {
-	bytes     []byte
-	idAt      int       // where the id line begins
-	seq       int64     // in its stream, 0 for an event without an id
-	committed time.Time // zero for replayed frames, and for those of one reader alone
-	optional  bool      // left out where much waits already
+	bytes    []byte
+	idAt     int              // where the id line begins
+	seq      int64            // in its stream, 0 for an event without an id
+	commit   transport.Commit // zero for replayed frames, and for those of one reader alone
+	optional bool             // left out where much waits already
 }
 
 // Events, as docs/stream.md describes them.
@@ -48,7 +49,7 @@ func notificationFrame(n notification.Notification, committed time.Time) *frame 
 	b = append(b, '\n')
 	idAt := len(b)
 	b = appendID(b, notification.Cursor{{Epoch: n.Epoch, Seq: n.Seq}})
-	return &frame{bytes: append(b, '\n'), idAt: idAt, seq: n.Seq, committed: committed}
+	return &frame{bytes: append(b, '\n'), idAt: idAt, seq: n.Seq, commit: transport.Commit{At: committed}}
 }
 
 // feedFrame encodes an event of the public feed, which has no history and so
@@ -59,7 +60,7 @@ func feedFrame(d notification.Data, committed time.Time) (*frame, error) {
 		return nil, err
 	}
 	b := appendEvent(make([]byte, 0, len(data)+32), eventNotification, data)
-	return &frame{bytes: append(b, '\n'), idAt: len(b), committed: committed}, nil
+	return &frame{bytes: append(b, '\n'), idAt: len(b), commit: transport.Commit{At: committed, TraceID: d.TraceID}}, nil
 }
 
 // progressFrame encodes progress, which has a value only at this moment.

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
+	"github.com/cityconnect/cityconnect/platform/exemplar"
 )
 
 // latencyBuckets run from what a write on the loopback takes to what a user
@@ -28,7 +29,7 @@ type metrics struct {
 	events        prometheus.Counter
 	bytes         prometheus.Counter
 	overflows     prometheus.Counter
-	commitToFlush prometheus.Histogram
+	commitToFlush *exemplar.Histogram
 	replayed      prometheus.Counter
 	repairs       prometheus.Counter
 	positionLag   prometheus.Gauge
@@ -49,15 +50,18 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		connections: f.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "sse_connections", Help: "Open streams."}, []string{"stream"}),
-		connects:      vec("sse_connects_total", "Requests for a stream, by result.", "result"),
-		disconnects:   vec("sse_disconnects_total", "Streams that ended, by reason.", "reason"),
-		resumes:       vec("sse_resumes_total", "Streams opened, by how they resumed: exact, reset, none.", "result"),
-		events:        count("sse_events_total", "Events of the feed and the officials' stream written."),
-		bytes:         count("sse_bytes_total", "Bytes of those events."),
-		overflows:     count("sse_overflows_total", "Clients disconnected because too much waited for them."),
-		commitToFlush: seconds("sse_commit_to_flush_seconds", "From the commit of an event of the feed or the officials' stream to its write into a client's socket."),
-		replayed:      count("sse_replayed_rows_total", "Notifications read from the database for clients that came back."),
-		repairs:       count("sse_gap_repairs_total", "Gaps in what was announced that were filled from the database."),
+		connects:    vec("sse_connects_total", "Requests for a stream, by result.", "result"),
+		disconnects: vec("sse_disconnects_total", "Streams that ended, by reason.", "reason"),
+		resumes:     vec("sse_resumes_total", "Streams opened, by how they resumed: exact, reset, none.", "result"),
+		events:      count("sse_events_total", "Events of the feed and the officials' stream written."),
+		bytes:       count("sse_bytes_total", "Bytes of the events of the feed and the officials' stream written."),
+		overflows:   count("sse_overflows_total", "Clients disconnected because too much waited for them."),
+		commitToFlush: exemplar.New(reg, prometheus.HistogramOpts{
+			Name: "sse_commit_to_flush_seconds", Help: "From the commit of an event of the feed or the officials' stream to its write into a client's socket.",
+			Buckets: latencyBuckets,
+		}),
+		replayed: count("sse_replayed_rows_total", "Notifications read from the database for clients that came back."),
+		repairs:  count("sse_gap_repairs_total", "Gaps in what was announced that were filled from the database."),
 		positionLag: f.NewGauge(prometheus.GaugeOpts{
 			Name: "sse_position_lag", Help: "Notifications that the database had and the hub had not, at the last comparison."}),
 		fanoutLag: seconds("sse_fanout_lag_seconds", "From the commit of a notification for officials to its announcement at this replica."),
@@ -89,13 +93,13 @@ func (m *metrics) closed(kind string, why reason) {
 
 // sent counts written frames other than those of one reader alone.
 func (m *metrics) sent(b *transport.Buffer) {
-	if len(b.CommittedAt) == 0 {
+	if len(b.Commits) == 0 {
 		return
 	}
-	m.events.Add(float64(len(b.CommittedAt)))
+	m.events.Add(float64(len(b.Commits)))
 	m.bytes.Add(float64(b.Shared))
 	now := time.Now()
-	for _, at := range b.CommittedAt {
-		m.commitToFlush.Observe(now.Sub(at).Seconds())
+	for _, c := range b.Commits {
+		m.commitToFlush.Observe(now.Sub(c.At), now, c.TraceID)
 	}
 }

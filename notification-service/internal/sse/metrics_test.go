@@ -35,10 +35,17 @@ func TestMetricsTellOfNoReader(t *testing.T) {
 		official, feed := h.open("/olga?official=1", ""), h.open("/feed", "")
 		expect(t, official, "ready")
 		expect(t, feed, "ready")
-		h.hub.Deliver(h.commitReport(), time.Now())
+		batch := h.commitReport()
+		batch.Feed[0].TraceID = "4bf92f3577b34da6a3ce929d0e0e4736"
+		h.hub.Deliver(batch, time.Now())
 		expect(t, official, "notification")
-		next(t, feed)
+		if e := next(t, feed); strings.Contains(string(e.Data), batch.Feed[0].TraceID) {
+			t.Errorf("the feed shows the trace: %s", e.Data)
+		}
 		eventually.True(t, "both are counted", func() bool { return h.metric("sse_events_total") == 2 && h.metric("sse_bytes_total") > 0 })
+		eventually.True(t, "the trace is found by the time to the feed", func() bool {
+			return strings.Contains(h.metrics()["sse_commit_to_flush_seconds"], batch.Feed[0].TraceID)
+		})
 	})
 }
 

@@ -28,7 +28,9 @@ func TestBuilt(t *testing.T) {
 	if bytes.HasPrefix(out, []byte("skipped")) {
 		t.Skipf("%s", out)
 	}
-	files(t, "app/src") // what a test reads says when its cached result is stale
+	// The files that a test reads say when its cached result is stale.
+	files(t, "app/src")
+	files(t, "../../clients/stream/src")
 	made := t.TempDir()
 	// Its types are checked by the linters; they change nothing in what is built.
 	build := exec.CommandContext(t.Context(), npm, "run", "bundle", "--", "--outDir", made)

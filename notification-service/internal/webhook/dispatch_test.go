@@ -31,6 +31,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
+	"github.com/cityconnect/cityconnect/platform/trace"
 )
 
 // Every endpoint gets every event that it asked for, once, and the signature is that
@@ -61,6 +62,36 @@ func TestEveryEndpointIsTold(t *testing.T) {
 	everything.sawOnce(want, all.secret)
 	votes.sawOnce(wantVotes, some.secret)
 	w.waitFor(`select count(*) from delivery_attempts where n = 1 and status = 200`, n+len(wantVotes))
+}
+
+// Every attempt goes on in the trace of the request that caused the event, in a span of
+// its own. An event without one begins none, which no log would know.
+func TestAttemptsAreInTheTraceOfTheRequest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var requests atomic.Int64
+	r := w.receiver(func(rw http.ResponseWriter, _ *http.Request) {
+		if requests.Add(1) == 1 {
+			rw.WriteHeader(http.StatusInternalServerError)
+		}
+	})
+	w.endpoint(r.URL)
+	traced, other := vote(uuid.New(), 1), vote(uuid.New(), 1)
+	traced.TraceID = "0af7651916cd43dd8448eb211c80319c"
+	cfg := w.config()
+	cfg.Schedule = ledger.Schedule{time.Millisecond}
+	w.start(cfg)
+	w.expand(traced)
+	r.waitFor(2)
+	w.expand(other)
+	r.waitFor(3)
+	var parents []string
+	for _, got := range r.requests() {
+		parents = append(parents, got.header.Get(trace.Header))
+	}
+	if len(parents) != 3 || trace.ID(parents[0]) != traced.TraceID || trace.ID(parents[1]) != traced.TraceID || parents[0] == parents[1] || parents[2] != "" {
+		t.Errorf("trace contexts %q, want two of trace %s and none", parents, traced.TraceID)
+	}
 }
 
 // Endpoints that never answer keep as many places as they may have at once, and

@@ -28,7 +28,8 @@ type State string
 //	   ▲                                                                   │
 //	   └───────── operator: send held deliveries, or cancel ◄──────────────┘
 //
-// The events of a disabled endpoint are held for it.
+// The events of a disabled endpoint are held for it. At half of WEBHOOK_DISABLE_AFTER
+// operators are warned.
 const (
 	Enabled  State = "enabled"
 	Disabled State = "disabled"
@@ -88,6 +89,7 @@ type Endpoint struct {
 	State       State
 	StateSince  time.Time
 	StateReason Reason
+	DisableAt   *time.Time // while it has failed for half of the time or longer: the next failure from then on disables it
 	Secrets     Secrets
 	Order       Order
 	InFlight    int   // requests at once, over all workers: 1 to 16

@@ -35,6 +35,7 @@ type Event struct {
 	PreviousCategoryID int32
 	PreviousPosition   *Position
 	Body               []byte // a Payload: the bytes that are sent, and signed
+	TraceID            string // of the request that caused it; "" if it is not known
 }
 
 // A Position is a place on earth, in degrees.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/failure"
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
@@ -49,13 +50,14 @@ type expansion struct {
 	wake  func(lanes []string)
 }
 
-// Read makes an Event of the message: nothing else of it goes further. The
-// sealed recipient in its headers stays where it is.
+// Read makes an Event of the message and its trace: nothing else of it goes further.
+// The sealed recipient in its headers stays where it is.
 func (expansion) Read(m consumer.Message) (Event, error) {
 	e, err := EventOf(m.ID, m.Event)
 	if err != nil {
 		return Event{}, failure.Refuse("no webhook for messages of this type")
 	}
+	e.TraceID = event.TraceID(m.Headers[event.TraceHeader])
 	return e, nil
 }
 

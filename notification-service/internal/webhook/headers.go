@@ -10,7 +10,7 @@ const UserAgent = "CityConnect-Webhooks/1"
 
 // ShownHeaders returns the headers that an attempt carried, for an operator.
 // Signatures are not among them: with one, the body could be sent again for five
-// minutes.
+// minutes. Nor is the trace context, whose span nobody keeps.
 func ShownHeaders(messageID string, at time.Time) map[string]string {
 	return map[string]string{
 		"Content-Type": "application/json", "User-Agent": UserAgent,

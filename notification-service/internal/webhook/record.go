@@ -48,6 +48,22 @@ type Summary struct {
 	OpenUntil     *time.Time // its circuit is open
 }
 
+// A Past is how the attempts to send something to an endpoint went, in steps of time.
+// Steps without an attempt have no point.
+type Past struct {
+	Since  time.Time
+	Step   time.Duration
+	Points []Point
+}
+
+// A Point counts the attempts of the step that begins at At.
+type Point struct {
+	At        time.Time
+	Succeeded int64
+	Failed    int64
+	P95       *time.Duration // of those that succeeded
+}
+
 // A DeliveryState is how far a delivery is.
 type DeliveryState string
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/trace"
 )
 
 const (
@@ -142,6 +143,9 @@ func (s *Sender) send(ctx context.Context, url string, signers []*standardwebhoo
 	req.Header.Set(standardwebhooks.HeaderWebhookID, d.MessageID)
 	req.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
 	req.Header.Set(standardwebhooks.HeaderWebhookSignature, strings.Join(signatures, " "))
+	if d.TraceID != "" {
+		req.Header.Set(trace.Header, trace.In(d.TraceID))
+	}
 	// Receivers recognise a repetition by its id. So it is not an error if the
 	// receiver closed a kept connection in this moment: net/http sends once more.
 	// Being empty, the header is not sent.

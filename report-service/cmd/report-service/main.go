@@ -31,6 +31,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/monitor"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/platform/reconciliation"
 	"github.com/cityconnect/cityconnect/platform/restore"
 	"github.com/cityconnect/cityconnect/platform/retention"
 	"github.com/cityconnect/cityconnect/platform/schedule"
@@ -209,6 +210,7 @@ func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger
 		Schema:   func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, c.pool) },
 	})
 	photos := cfg.Topology.Queue(event.PhotoUploadedKey)
+	compared := reconciliation.NewResults(c.pool)
 	var stored func(context.Context) error
 	for _, check := range storage {
 		stored = monitor.Sparingly(storageEvery, check.Probe)
@@ -216,13 +218,13 @@ func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger
 	e.broker = monitor.NewBroker(rabbit.Config{URL: cfg.RabbitURL, Name: "monitor", Log: log}, photos)
 	e.monitor = monitor.New(api.HealthParts(api.HealthConfig{
 		Database: monitor.NewDatabase(c.pool, c.writes.Probe), Broker: e.broker, Relay: c.relay, Outbox: c.outbox,
-		Schedules: c.schedules.List, Storage: stored, PhotoQueue: photos,
+		Schedules: c.schedules.List, Storage: stored, PhotoQueue: photos, Compared: compared.Recent,
 	})...)
 	e.handler, err = api.New(api.Config{
 		Reports: postgres.NewReports(c.db), Categories: c.categories, CityName: string(cfg.CityName), Languages: cfg.Languages,
 		Comments: comments, Photos: postgres.NewPhotos(c.db), Files: files,
 		Moderation: postgres.NewModeration(c.db), Workbench: postgres.NewWorkbench(c.db), Duplicates: c.duplicates, Deadlines: c.deadlines, Questions: c.questions,
-		Outbox: c.outbox, Relay: c.relay, Story: story.NewStore(c.pool, photos), Erasures: c.eraser, Schedules: c.schedules, ScheduleAudit: c.upkeep.ScheduleAudit,
+		Outbox: c.outbox, Relay: c.relay, Story: story.NewStore(c.pool, photos), Reconciliation: compared, Erasures: c.eraser, Schedules: c.schedules, ScheduleAudit: c.upkeep.ScheduleAudit,
 		History: func(ctx context.Context, span time.Duration) (history.History, error) {
 			return history.Read(ctx, c.pool, span)
 		},

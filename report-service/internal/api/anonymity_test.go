@@ -85,6 +85,7 @@ func everything(path string) []call {
 		{method: "GET", path: "/admin/outbox/stats"},
 		{method: "GET", path: "/admin/outbox/messages?status=pending"},
 		{method: "GET", path: "/admin/outbox/audit"},
+		{method: "GET", path: "/admin/reports/reconciliation/messages"},
 		{method: "GET", path: "/categories"},
 		{method: "GET", path: "/health"},
 	}

@@ -12,12 +12,13 @@ import (
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
 // A DeadlineStore keeps the city's calendar and its targets.
 type DeadlineStore interface {
 	Calendar(ctx context.Context) (calendar.Calendar, error)
-	SetCalendar(ctx context.Context, c calendar.Calendar, targets map[int32]time.Duration) error
+	SetCalendar(ctx context.Context, c calendar.Calendar, targets map[int32]time.Duration, by report.Official) error
 }
 
 type deadlineHandlers struct {
@@ -119,7 +120,7 @@ func (h deadlineHandlers) setCalendar(w http.ResponseWriter, r *http.Request) er
 		}
 		targets[t.CategoryID] = time.Duration(t.Hours) * time.Hour
 	}
-	if err := h.deadlines.SetCalendar(r.Context(), days, targets); err != nil {
+	if err := h.deadlines.SetCalendar(r.Context(), days, targets, caller(r).AsOfficial()); err != nil {
 		return err
 	}
 	return h.getCalendar(w, r)

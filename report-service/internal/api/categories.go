@@ -19,7 +19,7 @@ import (
 type CategoryStore interface {
 	List(ctx context.Context) (report.CategoryList, error)
 	Category(ctx context.Context, id int32) (report.Category, error)
-	Replace(ctx context.Context, categories []report.Category, at report.Versions, actor string) (report.CategoryList, error)
+	Replace(ctx context.Context, categories []report.Category, at report.Versions, by report.Official) (report.CategoryList, error)
 	Changes(ctx context.Context, limit int) ([]report.CategoryChange, error)
 }
 
@@ -137,7 +137,7 @@ func (h categories) set(w http.ResponseWriter, r *http.Request) error {
 	if err := report.CheckCategories(list, h.languages); err != nil {
 		return err
 	}
-	stored, err := h.store.Replace(r.Context(), list, at, caller(r).ID)
+	stored, err := h.store.Replace(r.Context(), list, at, caller(r).AsOfficial())
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (h categories) changes(w http.ResponseWriter, r *http.Request) error {
 	}
 	out := CategoryChanges{Changes: make([]CategoryChange, len(changes))}
 	for i, c := range changes {
-		out.Changes[i] = CategoryChange{At: c.At, Actor: c.Actor, Added: c.Added, Changed: c.Changed, Retired: c.Retired, Moved: c.Moved}
+		out.Changes[i] = CategoryChange{At: c.At, Actor: c.Actor, ActorName: c.ActorName, Added: c.Added, Changed: c.Changed, Retired: c.Retired, Moved: c.Moved}
 	}
 	return service.Encode(w, http.StatusOK, out)
 }

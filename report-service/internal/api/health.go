@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/monitor"
+	"github.com/cityconnect/cityconnect/platform/reconciliation"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 )
@@ -34,6 +35,7 @@ type HealthConfig struct {
 	Schedules  func(context.Context) ([]schedule.Schedule, error)
 	Storage    func(context.Context) error // of photos; nil in a city whose reports have none
 	PhotoQueue string                      // which photo-worker consumes
+	Compared   func(context.Context) ([]reconciliation.Summary, error)
 }
 
 // HealthParts are the parts of report-service and photo-worker.
@@ -44,6 +46,7 @@ func HealthParts(c HealthConfig) []monitor.Part {
 		{Name: "relay", Read: c.readRelay},
 		{Name: "outbox", Read: c.readOutbox},
 		{Name: "photos", Read: c.readPhotos},
+		{Name: "reconciliation", Read: c.readReconciliation},
 		{Name: "jobs", Read: monitor.Jobs(c.Schedules)},
 	}
 }
@@ -81,6 +84,19 @@ func (c HealthConfig) readOutbox(ctx context.Context) monitor.Reading {
 		return monitor.Reading{State: monitor.Warning, Cause: late, Count: stats.Pending}
 	default:
 		return monitor.Reading{State: monitor.Good}
+	}
+}
+
+// readReconciliation reads what photo-worker found out, whose group is the only one with
+// this database.
+func (c HealthConfig) readReconciliation(ctx context.Context) monitor.Reading {
+	switch {
+	case c.Storage == nil:
+		return monitor.Reading{State: monitor.Off}
+	case c.Database.Away():
+		return monitor.UnknownFor(monitor.NoDatabase)
+	default:
+		return monitor.Reconciliation(c.Compared)(ctx)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/monitor"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+	"github.com/cityconnect/cityconnect/platform/reconciliation"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
@@ -101,6 +102,13 @@ func TestHealthParts(t *testing.T) {
 
 		{"photos", "photos", nil, good},
 		{"no photos", "photos", func(c *api.HealthConfig) { c.Storage = nil }, monitor.Reading{State: monitor.Off}},
+		{"no photos to compare", "reconciliation", func(c *api.HealthConfig) { c.Storage = nil }, monitor.Reading{State: monitor.Off}},
+		{"compared, no database", "reconciliation", func(c *api.HealthConfig) { c.Database = away }, monitor.UnknownFor(monitor.NoDatabase)},
+		{"lost", "reconciliation", func(c *api.HealthConfig) {
+			c.Compared = func(context.Context) ([]reconciliation.Summary, error) {
+				return []reconciliation.Summary{{Group: "photos", Figures: reconciliation.Figures{Missing: 2}}}, nil
+			}
+		}, monitor.Reading{State: monitor.Bad, Cause: monitor.Missing, Names: []string{"photos"}, Count: 2}},
 		{"no storage", "photos", func(c *api.HealthConfig) { c.Storage = func(context.Context) error { return errors.New("full") } }, monitor.Reading{State: monitor.Bad, Cause: "storage"}},
 		{"photo-worker is stopped", "photos", func(c *api.HealthConfig) { c.PhotoQueue = idle }, monitor.Reading{State: monitor.Bad, Cause: "stopped", Names: []string{"photo-worker"}, Count: 1}},
 		{"photos, no broker", "photos", func(c *api.HealthConfig) { c.Broker = unseen }, monitor.UnknownFor(monitor.NoBroker)},

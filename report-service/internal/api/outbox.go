@@ -29,14 +29,16 @@ type outboxHandlers struct {
 
 func (h outboxHandlers) operations() operations {
 	return operations{
-		"outboxStats":          {Handler: h.outboxStats, Timeout: service.DefaultTimeout},
-		"outboxHistory":        operators.History(h.history),
-		"outboxMessageStory":   {Handler: h.outboxStory, Timeout: service.DefaultTimeout},
-		"listOutboxMessages":   {Handler: h.listOutbox, Timeout: service.DefaultTimeout},
-		"retryOutboxMessage":   {Handler: h.retryOutbox, Timeout: service.DefaultTimeout},
-		"retryOutboxMessages":  {Handler: h.retryAllOutbox, Timeout: service.DefaultTimeout},
-		"discardOutboxMessage": {Handler: h.discardOutbox, Timeout: service.DefaultTimeout},
-		"outboxAudit":          {Handler: h.outboxAudit, Timeout: service.DefaultTimeout},
+		"outboxStats":               {Handler: h.outboxStats, Timeout: service.DefaultTimeout},
+		"outboxHistory":             operators.History(h.history),
+		"outboxMessageStory":        {Handler: h.outboxStory, Timeout: service.DefaultTimeout},
+		"listOutboxMessages":        {Handler: h.listOutbox, Timeout: service.DefaultTimeout},
+		"listRefusedOutboxMessages": {Handler: h.listRefused, Timeout: service.DefaultTimeout},
+		"retryOutboxMessage":        {Handler: h.retryOutbox, Timeout: service.DefaultTimeout},
+		"retryOutboxMessages":       {Handler: h.retryAllOutbox, Timeout: service.DefaultTimeout},
+		"republishOutboxMessages":   {Handler: h.republishOutbox, Timeout: service.DefaultTimeout},
+		"discardOutboxMessage":      {Handler: h.discardOutbox, Timeout: service.DefaultTimeout},
+		"outboxAudit":               {Handler: h.outboxAudit, Timeout: service.DefaultTimeout},
 	}
 }
 
@@ -110,6 +112,27 @@ func outboxMessageOf(m outbox.Message) OutboxMessage {
 	}
 }
 
+// listRefused handles GET /admin/outbox/refused.
+func (h outboxHandlers) listRefused(w http.ResponseWriter, r *http.Request) error {
+	limit, err := intParam(r, "limit")
+	if err != nil {
+		return err
+	}
+	refusals, err := h.outbox.Refused(r.Context(), limit)
+	if err != nil {
+		return err
+	}
+	out := OutboxRefusals{Messages: make([]OutboxRefusal, len(refusals))}
+	for i, refusal := range refusals {
+		out.Messages[i] = outboxRefusalOf(refusal)
+	}
+	return service.Encode(w, http.StatusOK, out)
+}
+
+func outboxRefusalOf(r outbox.Refusal) OutboxRefusal {
+	return OutboxRefusal{Message: outboxMessageOf(r.Message), Behind: r.Behind, BehindSince: orZero(r.BehindSince)}
+}
+
 // outboxStory handles GET /admin/outbox/messages/{id}/story.
 func (h outboxHandlers) outboxStory(w http.ResponseWriter, r *http.Request) error {
 	id := pathID(r)
@@ -170,6 +193,19 @@ func (h outboxHandlers) retryAllOutbox(w http.ResponseWriter, r *http.Request) e
 		return err
 	}
 	return service.Encode(w, http.StatusOK, BulkRetried{Retried: retried})
+}
+
+// republishOutbox handles POST /admin/outbox/messages/republish.
+func (h outboxHandlers) republishOutbox(w http.ResponseWriter, r *http.Request) error {
+	req, err := service.Decode[OutboxRepublish](r)
+	if err != nil {
+		return err
+	}
+	done, err := h.outbox.RepublishChosen(r.Context(), caller(r).ID, req.MessageIds, req.Reason)
+	if err != nil {
+		return err
+	}
+	return service.Encode(w, http.StatusOK, OutboxRepublished{Republished: done.Pending, Unpublished: done.Unpublished, Gone: done.Gone})
 }
 
 // outboxAudit handles GET /admin/outbox/audit.

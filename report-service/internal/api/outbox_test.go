@@ -2,15 +2,18 @@ package api_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"net/http"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/story"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
@@ -43,6 +46,7 @@ func TestOperatorMendsTheOutbox(t *testing.T) {
 	if len(failed) != 3 || failed[0].LastError != "NO_ROUTE" || failed[0].RetryCount != 5 {
 		t.Fatalf("failed: %+v", failed)
 	}
+	s.checkRefused()
 	if got := list("?report_id=" + failed[1].ReportID.String()); len(got) != 1 || got[0].ID != failed[1].ID {
 		t.Errorf("by report: %+v", got)
 	}
@@ -67,6 +71,20 @@ func TestOperatorMendsTheOutbox(t *testing.T) {
 		t.Errorf("audit %+v", audit.Acts)
 	}
 	s.refuseMending(otto, failed[0].ID.String())
+}
+
+// checkRefused has the one pending message refused, and asks as an auditor what waits.
+func (s *testServer) checkRefused() {
+	s.t.Helper()
+	audra := token(s.t, "audra", auth.Auditor)
+	if _, err := s.pool.Exec(s.t.Context(), `
+		update outbox_messages set retry_count = 1, next_attempt_at = now() + interval '1 hour', last_error = 'nacked' where status = 'pending'`); err != nil {
+		s.t.Fatal(err)
+	}
+	refused, _ := ok[api.OutboxRefusals](s, call{method: "GET", path: "/admin/outbox/refused", token: audra}, http.StatusOK)
+	if len(refused.Messages) != 1 || refused.Messages[0].Message.LastError != "nacked" || refused.Messages[0].Behind != 0 {
+		s.t.Errorf("refused: %+v", refused.Messages)
+	}
 }
 
 // The story of a message leads from its request to the confirm, and to the photo worker;
@@ -107,6 +125,63 @@ func TestStoryOfAMessage(t *testing.T) {
 		{"", call{method: "GET", path: path, token: token(t, "ann", auth.Resident)}, 403, "forbidden", nil},
 		{"", call{method: "GET", path: path}, 401, "unauthenticated", nil},
 		{"", call{method: "GET", path: outboxPath + "/7/story", token: otto}, 400, "invalid-input", []string{"id"}},
+	} {
+		s.wantProblem(r)
+	}
+}
+
+// Operators get what photo-worker has not found, and publish it again; nobody else may.
+func TestMissingMessagesArePublishedAgain(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	otto, olga := token(t, "otto", auth.Operator), token(t, "olga", auth.Official)
+	s.file(token(t, "ann", auth.Resident), "public")
+	page, _ := ok[api.OutboxPage](s, call{method: "GET", path: outboxPath + "?status=pending", token: otto}, http.StatusOK)
+	id := page.Messages[0].ID
+	body, err := json.Marshal(event.Manifest{
+		Number: 1, From: time.Now().Add(-time.Minute), Until: time.Now(),
+		Messages: map[event.Key]event.IDs{event.PhotoUploadedKey: event.NewIDs([]uuid.UUID{id})},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for sql, args := range map[string][]any{
+		`update outbox_messages set status = 'published', published_at = now() where id = $1`: {id},
+		`insert into reconciliation_starts (consumer_group, restores) values ('photos', 0)`:   nil,
+		`insert into reconciliation_manifests (consumer_group, epoch, number, starts_at, ends_at, body, state, checks, expected, missing)
+		 values ('photos', 0, 1, now() - interval '1 minute', now(), $2, 'missing', 3, 1, array[$1::uuid])`: {id, body},
+	} {
+		if _, err := s.pool.Exec(t.Context(), sql, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const base = "/admin/reports/reconciliation"
+	summary, _ := ok[api.Reconciliation](s, call{method: "GET", path: base, token: otto}, http.StatusOK)
+	if len(summary.Groups) != 1 || summary.Groups[0].Group != "photos" || summary.Groups[0].Missing != 1 {
+		t.Errorf("summary is %+v, want one missing of photos", summary)
+	}
+	missing, _ := ok[api.MissingMessagePage](s, call{method: "GET", path: base + "/messages?group=photos&state=missing", token: otto}, http.StatusOK)
+	if len(missing.Messages) != 1 || missing.Messages[0].MessageID != id || missing.Messages[0].RoutingKey != string(event.PhotoUploadedKey) {
+		t.Fatalf("missing are %+v, want %v", missing.Messages, id)
+	}
+	again := call{method: "POST", path: outboxPath + "/republish", token: otto, body: `{"message_ids":["` + id.String() + `"],"reason":"purged"}`}
+	if done, _ := ok[api.OutboxRepublished](s, again, http.StatusOK); done.Republished != 1 || done.Gone != 0 {
+		t.Errorf("published again: %+v, want 1", done)
+	}
+	audit, _ := ok[api.OutboxAudit](s, call{method: "GET", path: "/admin/outbox/audit", token: otto}, http.StatusOK)
+	if len(audit.Acts) != 1 || audit.Acts[0].Action != api.Republish || audit.Acts[0].Actor != "otto" || audit.Acts[0].Reason != "purged" {
+		t.Errorf("audit %+v", audit.Acts)
+	}
+	official, stranger := again, again
+	official.token, stranger.token = olga, ""
+	for _, r := range []refusal{
+		{"", official, 403, "forbidden", nil},
+		{"", stranger, 401, "unauthenticated", nil},
+		{"", call{method: "GET", path: base, token: olga}, 403, "forbidden", nil},
+		{"", call{method: "GET", path: base + "/messages", token: olga}, 403, "forbidden", nil},
+		{"", call{method: "GET", path: base + "/messages"}, 401, "unauthenticated", nil},
+		{"", call{method: "GET", path: base + "/messages?cursor=7&state=complete", token: otto}, 400, "invalid-input", []string{"cursor", "state"}},
+		{"", call{method: "POST", path: again.path, token: otto, body: `{"message_ids":[],"reason":" "}`}, 400, "invalid-input", []string{"/message_ids", "/reason"}},
 	} {
 		s.wantProblem(r)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -106,7 +107,7 @@ func (h questionHandlers) getDialogue(w http.ResponseWriter, r *http.Request) er
 		return err
 	}
 	out := Dialogue{Items: []DialogueItem{}}
-	for _, e := range dialogue {
+	for _, e := range dialogue.Exchanges {
 		question := DialogueItem{
 			ID: e.ID, Kind: DialogueItemKindQuestion, Text: e.Text, CreatedAt: e.At, EndsOn: e.EndsOn, State: QuestionState(e.State),
 		}
@@ -118,6 +119,14 @@ func (h questionHandlers) getDialogue(w http.ResponseWriter, r *http.Request) er
 			out.Items = append(out.Items, DialogueItem{ID: e.Answer.ID, Kind: DialogueItemKindAnswer, Text: e.Answer.Text, CreatedAt: e.Answer.At})
 		}
 	}
+	for _, v := range dialogue.Verdicts {
+		said := DialogueItem{ID: v.ID, Kind: DialogueItemKindVerdict, Text: v.Text, CreatedAt: v.GivenAt, Fixed: &v.Fixed}
+		if v.ReportID != pathID(r) {
+			said.DuplicateID = &v.ReportID
+		}
+		out.Items = append(out.Items, said)
+	}
+	slices.SortStableFunc(out.Items, func(a, b DialogueItem) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	return service.Encode(w, http.StatusOK, out)
 }
 

@@ -52,13 +52,14 @@ type Config struct {
 	Deadlines  DeadlineStore
 	Questions  QuestionStore
 
-	Outbox        *outbox.Store
-	Relay         Relay
-	Story         *story.Store                                                           // of messages that other groups handle in this database
-	History       func(ctx context.Context, span time.Duration) (history.History, error) // of the outbox
-	Erasures      *erasure.Eraser
-	Schedules     *schedule.Scheduler
-	ScheduleAudit func(ctx context.Context, limit int) ([]schedule.Act, error)
+	Outbox         *outbox.Store
+	Relay          Relay
+	Story          *story.Store                                                           // of messages that other groups handle in this database
+	History        func(ctx context.Context, span time.Duration) (history.History, error) // of the outbox
+	Reconciliation operators.Reconciliation                                               // of the groups whose tables are in this database
+	Erasures       *erasure.Eraser
+	Schedules      *schedule.Scheduler
+	ScheduleAudit  func(ctx context.Context, limit int) ([]schedule.Act, error)
 
 	Monitor *monitor.Monitor
 	Auth    *auth.Verifier
@@ -131,6 +132,7 @@ func New(cfg Config) (http.Handler, error) {
 			questionHandlers{cfg.Questions, ratelimit.New(cfg.ReportsPerUser)}.operations(),
 			outboxHandlers{cfg.Outbox, cfg.Relay, cfg.Story, cfg.History}.operations(),
 			operators.ScheduleOperations(cfg.Schedules),
+			operators.ReconciliationOperations(cfg.Reconciliation),
 			operations{"auditSchedules": {Handler: auditSchedules(cfg.ScheduleAudit), Timeout: service.DefaultTimeout}},
 			operators.ErasureOperations(cfg.Erasures),
 			operators.HealthOperations(cfg.Monitor),

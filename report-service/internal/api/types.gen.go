@@ -47,6 +47,7 @@ const (
 
 // Defines values for DevTokenRequestRole.
 const (
+	Auditor  DevTokenRequestRole = "auditor"
 	Official DevTokenRequestRole = "official"
 	Operator DevTokenRequestRole = "operator"
 	Resident DevTokenRequestRole = "resident"
@@ -56,6 +57,7 @@ const (
 const (
 	DialogueItemKindAnswer   DialogueItemKind = "answer"
 	DialogueItemKindQuestion DialogueItemKind = "question"
+	DialogueItemKindVerdict  DialogueItemKind = "verdict"
 )
 
 // Defines values for ErasureState.
@@ -96,8 +98,9 @@ const (
 
 // Defines values for OutboxActAction.
 const (
-	Discard OutboxActAction = "discard"
-	Retry   OutboxActAction = "retry"
+	Discard   OutboxActAction = "discard"
+	Republish OutboxActAction = "republish"
+	Retry     OutboxActAction = "retry"
 )
 
 // Defines values for OutboxSeriesName.
@@ -182,6 +185,13 @@ const (
 	ScheduleRunStateDone    ScheduleRunState = "done"
 	ScheduleRunStateFailed  ScheduleRunState = "failed"
 	ScheduleRunStateRunning ScheduleRunState = "running"
+)
+
+// Defines values for SettingsAuditEntrySetting.
+const (
+	SettingsAuditEntrySettingCalendar    SettingsAuditEntrySetting = "calendar"
+	SettingsAuditEntrySettingCategories  SettingsAuditEntrySetting = "categories"
+	SettingsAuditEntrySettingDepartments SettingsAuditEntrySetting = "departments"
 )
 
 // Defines values for Status.
@@ -424,12 +434,15 @@ type Category struct {
 
 // CategoryChange One replacement of the list, with how many categories it added, changed and retired, and whether it put them in another order.
 type CategoryChange struct {
-	Actor   string    `json:"actor"`
-	Added   int32     `json:"added"`
-	At      time.Time `json:"at"`
-	Changed int32     `json:"changed"`
-	Moved   bool      `json:"moved"`
-	Retired int32     `json:"retired"`
+	Actor string `json:"actor"`
+
+	// ActorName Absent if it is not known.
+	ActorName string    `json:"actor_name,omitempty,omitzero"`
+	Added     int32     `json:"added"`
+	At        time.Time `json:"at"`
+	Changed   int32     `json:"changed"`
+	Moved     bool      `json:"moved"`
+	Retired   int32     `json:"retired"`
 }
 
 // CategoryChanges The last replacements of the list, the newest first.
@@ -608,27 +621,35 @@ type DevTokenRequest struct {
 // DevTokenRequestRole defines model for DevTokenRequest.Role.
 type DevTokenRequestRole string
 
-// Dialogue The questions about a report and the answers to them, oldest first.
+// Dialogue The questions about a report, the answers to them and what was said about its resolutions, oldest first.
 type Dialogue struct {
 	Items []DialogueItem `json:"items"`
 }
 
-// DialogueItem A question or an answer.
+// DialogueItem A question, an answer, or what the reporter said about a resolution.
 type DialogueItem struct {
-	// By Who asked, for officials; absent from answers.
+	// By Who asked, for officials; absent from all others.
 	By        Person    `json:"by,omitempty,omitzero"`
 	CreatedAt time.Time `json:"created_at"`
+
+	// DuplicateID For officials, the duplicate whose reporter said it; absent if it was the reporter of this report.
+	DuplicateID *uuid.UUID `json:"duplicate_id,omitempty"`
 
 	// EndsOn Of a question.
 	//
 	// Examples: 2026-12-11
-	EndsOn LastDay          `json:"ends_on,omitempty,omitzero"`
-	ID     uuid.UUID        `json:"id"`
-	Kind   DialogueItemKind `json:"kind"`
+	EndsOn LastDay `json:"ends_on,omitempty,omitzero"`
+
+	// Fixed Of a verdict.
+	Fixed *bool            `json:"fixed,omitempty"`
+	ID    uuid.UUID        `json:"id"`
+	Kind  DialogueItemKind `json:"kind"`
 
 	// State Of a question.
 	State QuestionState `json:"state,omitempty,omitzero"`
-	Text  string        `json:"text"`
+
+	// Text Of a verdict also empty.
+	Text string `json:"text"`
 }
 
 // DialogueItemKind defines model for DialogueItem.Kind.
@@ -697,7 +718,7 @@ type Health struct {
 
 // HealthPart The latest reading of one part. It names no person.
 type HealthPart struct {
-	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs). Others may be added.
+	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled`, `disabling` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs), `missing`, `unknown` and `gap` (messages that groups have not found, and manifests). Others may be added.
 	Cause string `json:"cause,omitempty,omitzero"`
 
 	// Count How many it concerns; while the state is unknown, as of the reading before.
@@ -825,6 +846,33 @@ type MapPoints struct {
 	Clusters []MapCluster `json:"clusters"`
 	Points   []MapPoint   `json:"points"`
 }
+
+// MissingMessage A published message that a group of consumers has not found.
+type MissingMessage struct {
+	Group     string    `json:"group"`
+	MessageID uuid.UUID `json:"message_id"`
+
+	// PublishedFrom Begin of the minute in which it was recorded as published.
+	PublishedFrom  time.Time `json:"published_from"`
+	PublishedUntil time.Time `json:"published_until"`
+
+	// RoutingKey Its kind; absent if it was found a moment ago.
+	RoutingKey string `json:"routing_key,omitempty,omitzero"`
+
+	// State `waiting` may be on its way, `missing` got lost, and for `unknown` there is an explanation: a restore, or a broker that lost its disk.
+	State MissingMessageState `json:"state"`
+}
+
+// MissingMessagePage A page of messages that were not found.
+type MissingMessagePage struct {
+	Messages []MissingMessage `json:"messages"`
+
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor string `json:"next_cursor,omitempty,omitzero"`
+}
+
+// MissingMessageState `waiting` may be on its way, `missing` got lost, and for `unknown` there is an explanation: a restore, or a broker that lost its disk.
+type MissingMessageState = string
 
 // MoveResult The result for one report.
 type MoveResult struct {
@@ -1082,6 +1130,43 @@ type OutboxPage struct {
 	NextCursor string          `json:"next_cursor,omitempty,omitzero"`
 }
 
+// OutboxRefusal A pending message that the broker has refused.
+type OutboxRefusal struct {
+	// Behind How many later messages of its report wait behind it, counted among the next 2,000 of the shard.
+	Behind int64 `json:"behind"`
+
+	// BehindSince When the oldest of these was written.
+	BehindSince time.Time `json:"behind_since,omitempty,omitzero"`
+
+	// Message A message in the outbox. Its recipient is sealed and not shown.
+	Message OutboxMessage `json:"message"`
+}
+
+// OutboxRefusals defines model for OutboxRefusals.
+type OutboxRefusals struct {
+	Messages []OutboxRefusal `json:"messages"`
+}
+
+// OutboxRepublish The messages to be published again.
+type OutboxRepublish struct {
+	MessageIds []uuid.UUID `json:"message_ids"`
+
+	// Reason Why, for the audit.
+	Reason string `json:"reason"`
+}
+
+// OutboxRepublished What became of the messages.
+type OutboxRepublished struct {
+	// Gone Messages that the outbox no longer has, or that are older than consumers remember.
+	Gone int64 `json:"gone"`
+
+	// Republished Messages that are pending again.
+	Republished int64 `json:"republished"`
+
+	// Unpublished Messages that were not published since they were last pending.
+	Unpublished int64 `json:"unpublished"`
+}
+
 // OutboxSeries defines model for OutboxSeries.
 type OutboxSeries struct {
 	// Name `published_per_s` is the sum of all replicas; of confirm times, those
@@ -1301,6 +1386,33 @@ type QueueWaiting struct {
 
 	// NewComments The reports with comments that no official has seen.
 	NewComments int64 `json:"new_comments"`
+}
+
+// Reconciliation Comparisons of what was published with what groups of consumers have.
+type Reconciliation struct {
+	Groups []ReconciliationGroup `json:"groups"`
+}
+
+// ReconciliationGroup What a group found out about messages of the last three days.
+type ReconciliationGroup struct {
+	// Awaited Messages that were not found yet and may be on their way.
+	Awaited int64 `json:"awaited"`
+
+	// ComparedUntil The end of the last minute that was compared.
+	ComparedUntil time.Time `json:"compared_until,omitempty,omitzero"`
+
+	// Gap Minutes whose manifest got lost.
+	Gap   int64  `json:"gap"`
+	Group string `json:"group"`
+
+	// LateSeconds Since the end of the last manifest that the group has.
+	LateSeconds float64 `json:"late_seconds"`
+
+	// Missing Messages that got lost.
+	Missing int64 `json:"missing"`
+
+	// Unknown Messages that may have got lost: a database was restored, or the broker lost its disk.
+	Unknown int64 `json:"unknown"`
 }
 
 // Redaction The parts of a photo that become black.
@@ -1565,6 +1677,28 @@ type ScheduleRunPage struct {
 	NextCursor string        `json:"next_cursor,omitempty,omitzero"`
 	Runs       []ScheduleRun `json:"runs"`
 }
+
+// SettingsAudit Operators' changes of the city's settings.
+type SettingsAudit struct {
+	Acts []SettingsAuditEntry `json:"acts"`
+}
+
+// SettingsAuditEntry An operator's change of a setting.
+type SettingsAuditEntry struct {
+	// Actor The operator's id.
+	Actor string `json:"actor"`
+
+	// ActorName Absent if it is not known.
+	ActorName string    `json:"actor_name,omitempty,omitzero"`
+	At        time.Time `json:"at"`
+
+	// Detail What it changed: how many categories were `added`, `changed` and `retired`, and whether others `moved`; the ids of departments that were `added`, `changed` and `removed`; of the calendar the new `zone`, the `weekdays` with other hours, counted from 0 for Sunday, `holidays_added`, `holidays_removed`, and the ids of categories with other `targets`.
+	Detail  map[string]interface{}    `json:"detail"`
+	Setting SettingsAuditEntrySetting `json:"setting"`
+}
+
+// SettingsAuditEntrySetting defines model for SettingsAuditEntry.Setting.
+type SettingsAuditEntrySetting string
 
 // Shift A part of a day in which the city works.
 type Shift struct {

@@ -49,6 +49,12 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("the reporter reads %s", a.body)
 		}
 	}
+	for _, reader := range []string{ann, olga} {
+		items := s.dialogue(path, reader).Items
+		if len(items) != 1 || items[0].Kind != api.DialogueItemKindVerdict || *items[0].Fixed || items[0].Text != "Dark again" || items[0].DuplicateID != nil || items[0].By.ID != "" {
+			t.Errorf("the dialogue has %+v", items)
+		}
+	}
 	work, _ := ok[api.Work](s, call{method: "GET", path: path + "/work", token: olga}, http.StatusOK)
 	if !work.Report.Disputed || work.Verdict == nil || *work.Verdict != given {
 		t.Errorf("officials read %+v", work)
@@ -91,7 +97,7 @@ func TestVerdict(t *testing.T) {
 }
 
 // Nobody but the reporter and officials is answered the words of a verdict, by any operation,
-// and of the officials' ones only that of the report itself has them.
+// and of the officials' ones only those of the report itself have them.
 func TestVerdictWordsStayPrivate(t *testing.T) {
 	t.Parallel()
 	const words = "kenari-kuning-di-jendela"
@@ -110,7 +116,7 @@ func TestVerdictWordsStayPrivate(t *testing.T) {
 			for _, c := range append(everything(path), officials(path)...) {
 				c.token = reader
 				a := s.do(c)
-				has, work := strings.Contains(string(a.body), words), strings.HasSuffix(c.path, "/work")
+				has, work := strings.Contains(string(a.body), words), strings.HasSuffix(c.path, "/work") || strings.HasSuffix(c.path, "/dialogue")
 				if who == "an official" && work != has && !strings.HasSuffix(c.path, "/decision") || who != "an official" && has {
 					t.Errorf("%s: %s %s has the words: %t\n%s", who, c.method, c.path, has, a.body)
 				}
@@ -168,6 +174,7 @@ func TestPhotoOfTheFinishedWork(t *testing.T) {
 func officials(path string) []call {
 	return []call{
 		{method: "GET", path: path + "/work"},
+		{method: "GET", path: path + "/dialogue"},
 		{method: "GET", path: path + "/outlook"},
 		{method: "GET", path: path + "/photos"},
 		{method: "GET", path: "/reports/queue?disputed=true"},

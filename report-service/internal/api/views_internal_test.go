@@ -10,5 +10,6 @@ import (
 func TestOutboxViewsAreWhole(t *testing.T) {
 	t.Parallel()
 	openapitest.CheckView(t, outboxMessageOf, "Seq") // which is the cursor
+	openapitest.CheckView(t, outboxRefusalOf, "Seq")
 	openapitest.CheckView(t, outboxActOf)
 }

@@ -32,7 +32,8 @@ type WorkbenchStore interface {
 	Views(ctx context.Context, official string) ([]report.QueueView, error)
 	SetViews(ctx context.Context, official string, views []report.QueueView) error
 	Departments(ctx context.Context) ([]report.Department, error)
-	SetDepartments(ctx context.Context, departments []report.Department) error
+	SetDepartments(ctx context.Context, departments []report.Department, by report.Official) error
+	SettingChanges(ctx context.Context, limit int) ([]report.SettingChange, error)
 }
 
 // A DuplicateStore keeps which reports are about the same problem.
@@ -68,6 +69,7 @@ func (h workbenchHandlers) operations() operations {
 		"countOverTime":   {Handler: h.countOverTime, Timeout: service.DefaultTimeout},
 		"listDepartments": {Handler: h.listDepartments, Timeout: service.DefaultTimeout},
 		"setDepartments":  {Handler: h.setDepartments, Timeout: service.DefaultTimeout},
+		"auditSettings":   {Handler: h.auditSettings, Timeout: service.DefaultTimeout},
 	}
 }
 
@@ -240,6 +242,25 @@ func (h workbenchHandlers) listDepartments(w http.ResponseWriter, r *http.Reques
 	return service.Encode(w, http.StatusOK, out)
 }
 
+// auditSettings handles GET /admin/reports/settings/audit.
+func (h workbenchHandlers) auditSettings(w http.ResponseWriter, r *http.Request) error {
+	limit, err := intParam(r, "limit")
+	if err != nil {
+		return err
+	}
+	changes, err := h.workbench.SettingChanges(r.Context(), limit)
+	if err != nil {
+		return err
+	}
+	out := SettingsAudit{Acts: make([]SettingsAuditEntry, len(changes))}
+	for i, c := range changes {
+		out.Acts[i] = SettingsAuditEntry{
+			At: c.At, Actor: c.By.ID, ActorName: c.By.Name, Setting: SettingsAuditEntrySetting(c.Setting), Detail: c.Detail,
+		}
+	}
+	return service.Encode(w, http.StatusOK, out)
+}
+
 // setDepartments handles PUT /reports/departments.
 func (h workbenchHandlers) setDepartments(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[Departments](r)
@@ -253,7 +274,7 @@ func (h workbenchHandlers) setDepartments(w http.ResponseWriter, r *http.Request
 	if err := report.CheckDepartments(departments); err != nil {
 		return err
 	}
-	if err := h.workbench.SetDepartments(r.Context(), departments); err != nil {
+	if err := h.workbench.SetDepartments(r.Context(), departments, caller(r).AsOfficial()); err != nil {
 		return err
 	}
 	return h.listDepartments(w, r)

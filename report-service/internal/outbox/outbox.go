@@ -1,5 +1,5 @@
-// Package outbox lets operators inspect the outbox, and retry or discard the
-// rows that the relay could not publish.
+// Package outbox lets operators inspect the outbox, retry or discard the rows that
+// the relay could not publish, and publish others again.
 //
 // It promises that a failed row leaves its state only by an operator's act,
 // and that every such act leaves an audit row in the same transaction.
@@ -161,7 +161,7 @@ func (s *Store) change(ctx context.Context, sql string, id uuid.UUID, args ...an
 type AuditEntry struct {
 	At         time.Time
 	Actor      string
-	Action     string // "retry" or "discard"
+	Action     string // "retry", "discard" or "republish"
 	MessageID  uuid.UUID
 	RoutingKey string
 	Reason     string

@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,7 +26,10 @@ type Window struct{ Since, Until time.Time }
 // toTheEnd returns a statement that makes the rows that selectSQL finds pending again.
 // It inserts them again, because the relay reads in the order of seq, which must rise in
 // the order of publishing.
-func toTheEnd(selectSQL string) string {
+func toTheEnd(selectSQL string) string { return toTheEndAnd(selectSQL, "") }
+
+// toTheEndAnd is toTheEnd with another statement on put, the rows that are pending again.
+func toTheEndAnd(selectSQL, besides string) string {
 	return `
 	with found as materialized (` + selectSQL + `), taken as (
 		delete from outbox_messages where id in (select id from found) and status = 'published'
@@ -34,8 +38,8 @@ func toTheEnd(selectSQL string) string {
 		insert into outbox_messages (id, routing_key, payload, created_at, report_id, report_version, shard, headers)
 		select id, routing_key, payload, created_at, report_id, report_version, shard, headers
 		from taken order by published_at, seq
-		returning id, shard
-	)
+		returning id, shard, routing_key
+	)` + besides + `
 	select (select count(*) from found), array(select id from put), array(select distinct shard from put)`
 }
 
@@ -48,6 +52,13 @@ var latestSQL = toTheEnd(`
 	select id from outbox_messages
 	where status = 'published' and published_at >= now() - $1::interval and published_at < $2
 	order by published_at desc, seq desc limit $3`)
+
+var chosenSQL = toTheEndAnd(`
+	select id from outbox_messages
+	where id = any($1) and status = 'published' and published_at >= now() - $2::interval`, `, audited as (
+	insert into outbox_audit (actor, action, message_id, routing_key, reason)
+	select $3, 'republish', id, routing_key, $4 from put
+)`)
 
 // Republish makes the messages of a window pending again, behind all pending
 // ones, in the same order and under the same ids, as far as they are kept. It
@@ -94,6 +105,31 @@ func (s *Store) Republish(ctx context.Context, w Window, tell func(done, total i
 func (s *Store) RepublishLatest(ctx context.Context, before time.Time, limit int) (ids []uuid.UUID, more bool, err error) {
 	found, put, err := s.putBack(ctx, latestSQL, consumersKnow, before, limit)
 	return put, found > 0, err
+}
+
+// Republished is what became of messages that were chosen to be published again.
+type Republished struct {
+	Pending     int64 // again
+	Unpublished int64 // not published since they were last pending
+	Gone        int64 // no longer kept, or older than consumers remember
+}
+
+// RepublishChosen makes the published ones of the messages pending again, as Republish
+// does, and audits that.
+func (s *Store) RepublishChosen(ctx context.Context, actor string, ids []uuid.UUID, reason string) (done Republished, err error) {
+	ids = slices.Compact(slices.SortedFunc(slices.Values(ids), func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) }))
+	_, put, err := s.putBack(ctx, chosenSQL, ids, consumersKnow, actor, reason)
+	if err != nil {
+		return Republished{}, err
+	}
+	done.Pending = int64(len(put))
+	err = s.pool.QueryRow(ctx, `
+		select count(*) from outbox_messages where id = any($1) and not id = any($2) and status <> 'published'`, ids, put).Scan(&done.Unpublished)
+	if err != nil {
+		return Republished{}, fmt.Errorf("count unpublished messages: %w", err)
+	}
+	done.Gone = int64(len(ids)) - done.Pending - done.Unpublished
+	return done, nil
 }
 
 // putBack executes a statement of toTheEnd, and wakes the relay.

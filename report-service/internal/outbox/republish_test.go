@@ -5,9 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/story"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
@@ -57,6 +59,47 @@ func TestRepublish(t *testing.T) {
 	var published int
 	if err := pool.QueryRow(ctx, `select count(*) from outbox_messages where status = 'published'`).Scan(&published); err != nil || published != 1234 {
 		t.Errorf("%d are still published (error %v), want the 1234 of before", published, err)
+	}
+}
+
+// Messages that were chosen are published again, behind all others, each once and with an
+// audit row; of the others the operator gets the number.
+func TestRepublishChosen(t *testing.T) {
+	t.Parallel()
+	ctx, pool := t.Context(), pgtest.Report(t)
+	var woken shards.Set
+	store := outbox.NewStore(pool, func(s shards.Set) { woken |= s })
+	chosen := write(t, pool, `status = 'published', published_at = now() - interval '2 hours'`)
+	other := write(t, pool, `status = 'published', published_at = now() - interval '2 hours'`)
+	old := write(t, pool, `status = 'published', published_at = now() - interval '40 days'`)
+	pending, failed := write(t, pool, `status = 'pending'`), write(t, pool, `status = 'failed', retry_count = 5`)
+	ids := []uuid.UUID{chosen, chosen, old, pending, failed, uuid.New()}
+
+	done, err := store.RepublishChosen(ctx, "otto", ids, "lost")
+	if want := (outbox.Republished{Pending: 1, Unpublished: 2, Gone: 2}); err != nil || done != want {
+		t.Fatalf("RepublishChosen = %+v, %v; want %+v", done, err, want)
+	}
+	if woken != shards.Set(0).Add(7) {
+		t.Errorf("shards %b are woken, want 7", woken)
+	}
+	var last uuid.UUID
+	var waiting int
+	err = pool.QueryRow(ctx, `select count(*), (array_agg(id order by seq desc))[1] from outbox_messages where status = 'pending'`).Scan(&waiting, &last)
+	if err != nil || waiting != 2 || last != chosen {
+		t.Errorf("%d wait, %v the last (%v); want 2, and %v", waiting, last, err, chosen)
+	}
+	acts, err := store.Audit(ctx, 10)
+	if err != nil || len(acts) != 1 || acts[0].Action != "republish" || acts[0].Actor != "otto" || acts[0].MessageID != chosen || acts[0].Reason != "lost" {
+		t.Errorf("audit is %+v (%v), want the one act", acts, err)
+	}
+	if told, err := store.Story(ctx, chosen); err != nil || told.Entries[len(told.Entries)-1].Kind != story.Requeued {
+		t.Errorf("the story is %+v (%v), want the act at its end", told.Entries, err)
+	}
+	if told, err := store.Story(ctx, other); err != nil || len(told.Entries) != 2 {
+		t.Errorf("the story of another is %+v (%v)", told.Entries, err)
+	}
+	if done, err = store.RepublishChosen(ctx, "otto", ids[:1], "lost"); err != nil || done.Unpublished != 1 {
+		t.Errorf("again: %+v, %v; want one that waits", done, err)
 	}
 }
 

@@ -65,7 +65,7 @@ func (m Message) entries() []story.Entry {
 }
 
 // kinds are the entries of operators' acts.
-var kinds = map[string]story.Kind{"retry": story.Requeued, "discard": story.Withdrawn}
+var kinds = map[string]story.Kind{"retry": story.Requeued, "discard": story.Withdrawn, "republish": story.Requeued}
 
 // acts are what operators did to a message, without who they were.
 func (s *Store) acts(ctx context.Context, id uuid.UUID) ([]story.Entry, error) {

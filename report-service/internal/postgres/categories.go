@@ -48,7 +48,7 @@ func (s *Categories) Category(ctx context.Context, id int32) (report.Category, e
 // Replace makes categories the city's list, in their order, if the stored one is at a
 // revision in at. Categories without an id are new, those that are left out are
 // retired. Their Name is stored as the one that messages carry.
-func (s *Categories) Replace(ctx context.Context, categories []report.Category, at report.Versions, actor string) (report.CategoryList, error) {
+func (s *Categories) Replace(ctx context.Context, categories []report.Category, at report.Versions, by report.Official) (report.CategoryList, error) {
 	var stored categoryCache
 	err := pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
 		var revision int64
@@ -72,8 +72,8 @@ func (s *Categories) Replace(ctx context.Context, categories []report.Category, 
 		}
 		_, err = tx.Exec(ctx, `
 			with counted as (update category_list set revision = revision + 1)
-			insert into category_audit (actor, added, changed, retired, moved) values ($1, $2, $3, $4, $5)`,
-			actor, change.Added, change.Changed, change.Retired, change.Moved)
+			insert into category_audit (actor, actor_name, added, changed, retired, moved) values ($1, $2, $3, $4, $5, $6)`,
+			by.ID, by.Name, change.Added, change.Changed, change.Retired, change.Moved)
 		if err != nil {
 			return fmt.Errorf("write audit: %w", err)
 		}
@@ -144,7 +144,7 @@ func placesIn(ids, some []int32) []int {
 // Changes returns the last replacements of the list, the newest first.
 func (s *Categories) Changes(ctx context.Context, limit int) ([]report.CategoryChange, error) {
 	return collect(ctx, s.db.pool, "read audit of categories", pgx.RowToStructByPos[report.CategoryChange],
-		`select at, actor, added, changed, retired, moved from category_audit order by id desc limit $1`, limit)
+		`select at, actor, actor_name, added, changed, retired, moved from category_audit order by id desc limit $1`, limit)
 }
 
 // UseLanguage makes the names in language those that messages carry. A category

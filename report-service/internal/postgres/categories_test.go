@@ -27,7 +27,7 @@ func TestReplicasHaveANewList(t *testing.T) {
 		t.Fatal(err)
 	}
 	rep := f.file(ann, draft(report.Public))
-	if _, err := f.categories.Replace(t.Context(), []report.Category{named(2, "Lamps"), named(0, "Gas")}, report.Versions{}, "pavel"); err != nil {
+	if _, err := f.categories.Replace(t.Context(), []report.Category{named(2, "Lamps"), named(0, "Gas")}, report.Versions{}, pavel); err != nil {
 		t.Fatal(err)
 	}
 	eventually.NothingMissing(t, "the other replica's list", func() string {
@@ -50,7 +50,7 @@ func TestListIsReplacedOnce(t *testing.T) {
 	errs := make([]error, 8)
 	for i := range errs {
 		wg.Go(func() {
-			_, errs[i] = f.categories.Replace(t.Context(), []report.Category{named(2, "Lamps")}, report.VersionOnly(1), "pavel")
+			_, errs[i] = f.categories.Replace(t.Context(), []report.Category{named(2, "Lamps")}, report.VersionOnly(1), pavel)
 		})
 	}
 	wg.Wait()
@@ -65,7 +65,7 @@ func TestListIsReplacedOnce(t *testing.T) {
 	if n := f.number(`select count(*) from category_audit`); done != 1 || n != 1 {
 		t.Errorf("%d replacements and %d entries of the audit, want one", done, n)
 	}
-	_, err := f.categories.Replace(t.Context(), []report.Category{named(4711, "Lamps")}, report.Versions{}, "pavel")
+	_, err := f.categories.Replace(t.Context(), []report.Category{named(4711, "Lamps")}, report.Versions{}, pavel)
 	wantKind(t, err, fault.Invalid)
 }
 
@@ -84,11 +84,11 @@ func TestAuditOfCategories(t *testing.T) {
 		{"another order", []report.Category{trees, gas}, report.CategoryChange{Moved: true}},
 		{"it comes back, with a new one", []report.Category{lamps, trees, named(0, "Noise"), gas}, report.CategoryChange{Changed: 1, Added: 1}},
 	} {
-		list, err := f.categories.Replace(t.Context(), tt.list, report.Versions{}, "pavel")
+		list, err := f.categories.Replace(t.Context(), tt.list, report.Versions{}, pavel)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := f.categories.Replace(t.Context(), list.Categories[:len(tt.list)], report.VersionOnly(list.Revision), "pavel")
+		again, err := f.categories.Replace(t.Context(), list.Categories[:len(tt.list)], report.VersionOnly(list.Revision), pavel)
 		if err != nil || again.Revision != list.Revision {
 			t.Errorf("%s: the same list again has revision %d (error %v), want %d still", tt.name, again.Revision, err, list.Revision)
 		}
@@ -97,7 +97,7 @@ func TestAuditOfCategories(t *testing.T) {
 			t.Fatalf("%s: changes %+v, error %v", tt.name, changes, err)
 		}
 		got := changes[0]
-		got.At, got.Actor = time.Time{}, ""
+		got.At, got.Actor, got.ActorName = time.Time{}, "", ""
 		if got != tt.want {
 			t.Errorf("%s: the audit has %+v, want %+v", tt.name, got, tt.want)
 		}
@@ -116,7 +116,7 @@ func TestRenamingLeavesMessagesAsTheyWere(t *testing.T) {
 	d := draft(report.Public)
 	d.Category = category
 	rep := f.file(ann, d)
-	if _, err := f.categories.Replace(t.Context(), []report.Category{named(2, "Lamps")}, report.Versions{}, "pavel"); err != nil {
+	if _, err := f.categories.Replace(t.Context(), []report.Category{named(2, "Lamps")}, report.Versions{}, pavel); err != nil {
 		t.Fatal(err)
 	}
 	if payload := string(f.outbox()[0].Payload); !strings.Contains(payload, `"Street lights and signals"`) {

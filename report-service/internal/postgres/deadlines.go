@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -80,7 +81,7 @@ func readCalendar(ctx context.Context, q interface {
 // SetCalendar replaces the calendar and the targets of all categories: a
 // category that is not in targets has none. They apply to reports whose clock
 // begins a minute later at the latest.
-func (s *Deadlines) SetCalendar(ctx context.Context, c calendar.Calendar, targets map[int32]time.Duration) error {
+func (s *Deadlines) SetCalendar(ctx context.Context, c calendar.Calendar, targets map[int32]time.Duration, by report.Official) error {
 	week, err := json.Marshal(c.Week)
 	if err != nil {
 		return fmt.Errorf("encode week: %w", err)
@@ -94,14 +95,21 @@ func (s *Deadlines) SetCalendar(ctx context.Context, c calendar.Calendar, target
 		categories, hours = append(categories, id), append(hours, int32(target/time.Hour))
 	}
 	err = pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `
+		// Only one at a time, or two of them would mix. Readers are not blocked.
+		if _, err := tx.Exec(ctx, `lock table calendar in share row exclusive mode`); err != nil {
+			return fmt.Errorf("lock calendar: %w", err)
+		}
+		before, err := readCalendar(ctx, tx)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `
 			insert into calendar (zone, week, holidays) values ($1, $2, $3)
 			on conflict (one) do update set zone = excluded.zone, week = excluded.week, holidays = excluded.holidays`,
 			c.Zone.String(), json.RawMessage(week), holidays)
 		if err != nil {
 			return fmt.Errorf("set calendar: %w", err)
 		}
-		// The lock on the row keeps others from replacing the targets.
 		var known int
 		if err := tx.QueryRow(ctx, `select count(*) from categories where id = any($1)`, categories).Scan(&known); err != nil {
 			return fmt.Errorf("select categories: %w", err)
@@ -109,17 +117,22 @@ func (s *Deadlines) SetCalendar(ctx context.Context, c calendar.Calendar, target
 		if known != len(categories) {
 			return fault.NewInvalid("/targets", "must name existing categories only")
 		}
-		_, err = tx.Exec(ctx, `
+		changed, err := collect(ctx, tx, "set targets", pgx.RowTo[int32], `
 			update categories c set target_hours = r.hours
 			from (
 				select c.id, r.hours from categories c
 				left join unnest($1::int[], $2::int[]) as r(id, hours) on r.id = c.id
 			) r
-			where r.id = c.id and c.target_hours is distinct from r.hours`, categories, hours)
+			where r.id = c.id and c.target_hours is distinct from r.hours
+			returning c.id`, categories, hours)
 		if err != nil {
-			return fmt.Errorf("set targets: %w", err)
+			return err
 		}
-		return nil
+		detail := calendarChanged(before, c)
+		if len(changed) > 0 {
+			detail["targets"] = slices.Sorted(slices.Values(changed))
+		}
+		return recordSetting(ctx, tx, by, "calendar", detail)
 	})
 	if err != nil {
 		return err

@@ -172,7 +172,7 @@ func TestSetCalendar(t *testing.T) {
 	want.Week[time.Sunday] = nil
 	want.Holidays = []calendar.Date{{Year: 2026, Month: 12, Day: 25}}
 	for range 2 {
-		if err := f.deadlines.SetCalendar(t.Context(), want, map[int32]time.Duration{2: 5 * time.Hour}); err != nil {
+		if err := f.deadlines.SetCalendar(t.Context(), want, map[int32]time.Duration{2: 5 * time.Hour}, pavel); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -183,8 +183,8 @@ func TestSetCalendar(t *testing.T) {
 	if c, err := f.categories.Category(t.Context(), 2); err != nil || c.Target != 5*time.Hour {
 		t.Errorf("the category's target is %s (error %v), want 5 hours", c.Target, err)
 	}
-	wantKind(t, f.deadlines.SetCalendar(t.Context(), want, map[int32]time.Duration{999: time.Hour}), "invalid")
-	if err := f.deadlines.SetCalendar(t.Context(), want, nil); err != nil {
+	wantKind(t, f.deadlines.SetCalendar(t.Context(), want, map[int32]time.Duration{999: time.Hour}, pavel), "invalid")
+	if err := f.deadlines.SetCalendar(t.Context(), want, nil, pavel); err != nil {
 		t.Fatal(err)
 	}
 	if n := f.number(`select count(*) from categories where target_hours is not null`); n != 0 {

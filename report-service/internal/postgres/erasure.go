@@ -61,7 +61,7 @@ func eraseReports(ctx context.Context, tx pgx.Tx, userID, _ string, _ int) (next
 		// With the answers. Questions.Job lets the clocks of those that were open go on.
 		`delete from questions where report_id = any($1)`,
 		`delete from verdicts where report_id = any($1) and given_at is null and until > now()`,
-		`update verdicts set text = '' where report_id = any($1) and text <> ''`,
+		`update verdicts set text = '', earlier = '[]' where report_id = any($1) and (text <> '' or earlier <> '[]')`,
 		`delete from reporters where report_id = any($1)`)
 }
 
@@ -187,8 +187,10 @@ func eraseFromAudit(ctx context.Context, tx pgx.Tx, userID, cursor string, limit
 		if _, err := tx.Exec(ctx, `update erasures set actor = $2 where actor = $1`, userID, erasure.Someone); err != nil {
 			return "", 0, fmt.Errorf("change erasures: %w", err)
 		}
-		if _, err := tx.Exec(ctx, `update category_audit set actor = $2 where actor = $1`, userID, erasure.Someone); err != nil {
-			return "", 0, fmt.Errorf("change audit of categories: %w", err)
+		for _, table := range []string{"category_audit", "settings_audit"} {
+			if _, err := tx.Exec(ctx, `update `+table+` set actor = $2, actor_name = '' where actor = $1`, userID, erasure.Someone); err != nil {
+				return "", 0, fmt.Errorf("change audit of settings: %w", err)
+			}
 		}
 		_, err := tx.Exec(ctx, `
 			update schedule_audit

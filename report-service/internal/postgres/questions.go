@@ -128,20 +128,21 @@ func (s *Questions) Answer(ctx context.Context, id uuid.UUID, reporter string, a
 	return earlier, err
 }
 
-// Dialogue returns the questions about a report, and the answers. For everybody but
-// officials and the reporter there is no such report.
-func (s *Questions) Dialogue(ctx context.Context, id uuid.UUID, reader report.User) (report.Dialogue, error) {
+// Dialogue returns the questions about a report, the answers, and what the reporter said
+// about its resolutions; for officials also what reporters of its duplicates said. For
+// everybody but officials and the reporter there is no such report.
+func (s *Questions) Dialogue(ctx context.Context, id uuid.UUID, reader report.User) (d report.Dialogue, err error) {
 	var reads bool
-	err := s.db.pool.QueryRow(ctx, `
+	err = s.db.pool.QueryRow(ctx, `
 		select exists (select from reports r left join reporters p on p.report_id = r.id where r.id = $1 and ($3 or p.reporter_id = $2))`,
 		id, reader.ID, reader.Official).Scan(&reads)
 	if err != nil {
-		return nil, fmt.Errorf("select report: %w", err)
+		return d, fmt.Errorf("select report: %w", err)
 	}
 	if !reads {
-		return nil, report.ErrNotFound
+		return d, report.ErrNotFound
 	}
-	return collect(ctx, s.db.pool, "select dialogue", func(row pgx.CollectableRow) (e report.Exchange, err error) {
+	d.Exchanges, err = collect(ctx, s.db.pool, "select dialogue", func(row pgx.CollectableRow) (e report.Exchange, err error) {
 		var answer *uuid.UUID
 		var text *string
 		var at *time.Time
@@ -155,6 +156,32 @@ func (s *Questions) Dialogue(ctx context.Context, id uuid.UUID, reader report.Us
 		select q.id, q.text, q.asked_by, coalesce(o.name, q.asked_by), q.asked_at, q.ends_on::text, q.state, a.id, a.text, a.answered_at
 		from questions q left join officials o on o.id = q.asked_by left join answers a on a.question_id = q.id
 		where q.report_id = $1 order by q.asked_at, q.id`, id)
+	if err != nil {
+		return d, err
+	}
+	d.Verdicts, err = s.saidVerdicts(ctx, id, reader.Official)
+	return d, err
+}
+
+// saidVerdicts returns all that was said about the resolutions of a report, oldest first, by
+// its reporter; for officials also by those of its duplicates.
+func (s *Questions) saidVerdicts(ctx context.Context, id uuid.UUID, official bool) ([]report.SaidVerdict, error) {
+	return collect(ctx, s.db.pool, "select all verdicts", func(row pgx.CollectableRow) (v report.SaidVerdict, err error) {
+		var version, n int64
+		err = row.Scan(&v.ReportID, &version, &n, &v.Fixed, &v.Text, &v.GivenAt, &v.Until)
+		v.ID = uuid.NewSHA1(v.ReportID, fmt.Appendf(nil, "%d/%d", version, n))
+		v.GivenAt, v.Until = v.GivenAt.UTC(), v.Until.UTC()
+		return v, err
+	}, `
+		select v.report_id, v.version, said.n, said.fixed, said.text, said.given_at, v.until
+		from verdicts v cross join lateral (
+			select n, (e ->> 'fixed')::boolean as fixed, e ->> 'text' as text, (e ->> 'given_at')::timestamptz as given_at
+			from jsonb_array_elements(v.earlier) with ordinality as earlier (e, n)
+			union all
+			select jsonb_array_length(v.earlier) + 1, v.fixed, v.text, v.given_at
+		) said
+		where v.given_at is not null and (v.report_id = $1 or $2 and v.report_id in (select id from reports where duplicate_of = $1))
+		order by said.given_at, v.report_id, v.version, said.n`, id, official)
 }
 
 // openQuestion returns the open question about a locked report.

@@ -125,7 +125,7 @@ func TestQuestionAndAnswer(t *testing.T) {
 			wantKind(t, f.questions.Withdraw(t.Context(), filed.ID, uuid.New(), olga), fault.NotFound)
 			for reader, reads := range map[report.User]bool{{}: false, {ID: bob.ID}: false, {ID: olga.ID, Official: true}: true, {ID: ann.ID}: true} {
 				got, err := f.dialogue(filed.ID, reader)
-				if (err == nil) != reads || reads && (len(got) != 1 || got[0].Text != q.Text || got[0].State != report.QuestionAnswered || got[0].Answer.Text != "The one at the bridge.") {
+				if (err == nil) != reads || reads && (len(got.Exchanges) != 1 || got.Exchanges[0].Text != q.Text || got.Exchanges[0].State != report.QuestionAnswered || got.Exchanges[0].Answer.Text != "The one at the bridge.") {
 					t.Errorf("%q reads %+v (error %v), want that: %t", reader.ID, got, err, reads)
 				}
 			}
@@ -192,7 +192,7 @@ func TestQuestionExpires(t *testing.T) {
 	if queue(report.Filter{Unanswered: true}) != 1 || queue(report.Filter{Waiting: true}) != 0 {
 		t.Error("the report is not back as not answered")
 	}
-	if got, err := f.dialogue(filed.ID, report.User{ID: ann.ID}); err != nil || got[0].State != report.QuestionExpired || got[0].Answer != nil {
+	if got, err := f.dialogue(filed.ID, report.User{ID: ann.ID}); err != nil || got.Exchanges[0].State != report.QuestionExpired || got.Exchanges[0].Answer != nil {
 		t.Errorf("the dialogue is %+v (error %v), want an expired question", got, err)
 	}
 	wantKind(t, f.answer(filed.ID, ann.ID), report.NotAsked)

@@ -70,6 +70,9 @@ func (r Retention) Tasks() []retention.Task {
 		removal("category_audit", r.Audit, `
 			delete from category_audit where id in (
 				select id from category_audit where at < now() - $1::interval order by id limit $2)`),
+		removal("settings_audit", r.Audit, `
+			delete from settings_audit where id in (
+				select id from settings_audit where at < now() - $1::interval order by id limit $2)`),
 		removal("bulk_moves", r.Audit, `
 			delete from bulk_moves where id in (
 				select id from bulk_moves where at < now() - $1::interval order by id limit $2)`),

@@ -48,6 +48,8 @@ func TestRetentionOfHistories(t *testing.T) {
 		select now() - n * interval '1 day', 'pavel-id', 'retry', gen_random_uuid(), 'x' from generate_series(3000, 1, -1) n`)
 	f.exec(`insert into category_audit (at, actor, added, changed, retired, moved)
 		select now() - n * interval '1 day', 'pavel-id', 0, 1, 0, false from unnest(array[1, 800]) n`)
+	f.exec(`insert into settings_audit (at, actor, actor_name, setting, detail)
+		select now() - n * interval '1 day', 'pavel-id', 'Pavel', 'calendar', '{}' from unnest(array[1, 800]) n`)
 
 	metrics := prometheus.NewRegistry()
 	keep := postgres.Retention{History: retention.Period(730 * day), Audit: retention.Period(730 * day)}
@@ -88,14 +90,17 @@ func TestRetentionOfHistories(t *testing.T) {
 	if n := f.number(`select count(*) from category_audit`); n != 1 {
 		t.Errorf("%d audits of categories are left, want the young one", n)
 	}
+	if n := f.number(`select count(*) from settings_audit`); n != 1 {
+		t.Errorf("%d audits of settings are left, want the young one", n)
+	}
 	if n := f.number(`select count(*) from bulk_moves`); n != 729 {
 		t.Errorf("%d bulk moves are left, want those of 730 days", n)
 	}
 	if n := f.number(`select count(*) from queue_views where official_id = 'olga'`); n != 2 || f.number(`select count(*) from queue_views`) != 2 {
 		t.Errorf("%d views are left to olga, want both and nobody else's", n)
 	}
-	if got, err := testutil.GatherAndCount(metrics, "retention_removed_total"); err != nil || got != 14 {
-		t.Errorf("%d kinds are counted (error %v), want 14", got, err)
+	if got, err := testutil.GatherAndCount(metrics, "retention_removed_total"); err != nil || got != 15 {
+		t.Errorf("%d kinds are counted (error %v), want 15", got, err)
 	}
 }
 

@@ -13,7 +13,11 @@ import (
 // Departments returns all departments, each with the categories whose reports
 // it gets, by id.
 func (s *Workbench) Departments(ctx context.Context) ([]report.Department, error) {
-	return collect(ctx, s.db.pool, "select departments", pgx.RowToStructByPos[report.Department], `
+	return selectDepartments(ctx, s.db.pool)
+}
+
+func selectDepartments(ctx context.Context, q querier) ([]report.Department, error) {
+	return collect(ctx, q, "select departments", pgx.RowToStructByPos[report.Department], `
 		select d.id, d.name, array(select c.id from categories c where c.department_id = d.id order by c.id)
 		from departments d order by d.id`)
 }
@@ -21,7 +25,7 @@ func (s *Workbench) Departments(ctx context.Context) ([]report.Department, error
 // SetDepartments replaces all departments, and the categories whose reports
 // they get. Reports that were assigned to a removed department fall back to
 // that of their category.
-func (s *Workbench) SetDepartments(ctx context.Context, departments []report.Department) error {
+func (s *Workbench) SetDepartments(ctx context.Context, departments []report.Department, by report.Official) error {
 	ids := make([]int32, len(departments))
 	names := make([]string, len(departments))
 	var categories, owners []int32
@@ -37,8 +41,12 @@ func (s *Workbench) SetDepartments(ctx context.Context, departments []report.Dep
 		if _, err := tx.Exec(ctx, `lock table departments in share row exclusive mode`); err != nil {
 			return fmt.Errorf("lock departments: %w", err)
 		}
+		before, err := selectDepartments(ctx, tx)
+		if err != nil {
+			return err
+		}
 		var known int
-		err := tx.QueryRow(ctx, `select count(*) from categories where id = any($1)`, categories).Scan(&known)
+		err = tx.QueryRow(ctx, `select count(*) from categories where id = any($1)`, categories).Scan(&known)
 		if err != nil {
 			return fmt.Errorf("select categories: %w", err)
 		}
@@ -63,7 +71,7 @@ func (s *Workbench) SetDepartments(ctx context.Context, departments []report.Dep
 		if err := tx.SendBatch(ctx, &replace).Close(); err != nil {
 			return fmt.Errorf("replace departments: %w", err)
 		}
-		return nil
+		return recordSetting(ctx, tx, by, "departments", departmentsChanged(before, departments))
 	})
 }
 

@@ -104,10 +104,11 @@ func (d dispute) give(ctx context.Context, v report.Verdict) (report.Verdict, er
 	var fixed *bool
 	var text string
 	var given *time.Time
+	var changes int
 	err := d.tx.QueryRow(ctx, `
-		select version, until, fixed, text, given_at from verdicts
+		select version, until, fixed, text, given_at, jsonb_array_length(earlier) from verdicts
 		where report_id = $1 and ended_at is null and until > $2 order by version desc limit 1`, d.l.ID, v.GivenAt).
-		Scan(&version, &v.Until, &fixed, &text, &given)
+		Scan(&version, &v.Until, &fixed, &text, &given, &changes)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && d.l.Status != report.Resolved {
 		return v, report.ErrNoVerdict
 	}
@@ -119,7 +120,15 @@ func (d dispute) give(ctx context.Context, v report.Verdict) (report.Verdict, er
 		v.GivenAt, d.w.doneBefore = given.UTC(), true
 		return v, nil
 	}
-	d.w.others.Queue(`update verdicts set fixed = $3, text = $4, given_at = $5 where report_id = $1 and version = $2`,
+	if fixed != nil && *fixed == v.Fixed && changes >= maxWordings {
+		return v, fault.NewInvalid("/text", fmt.Sprintf("must stay: it was changed %d times", maxWordings))
+	}
+	// A tap that words follow is the same verdict.
+	d.w.others.Queue(`
+		update verdicts set fixed = $3, text = $4, given_at = $5,
+			earlier = case when fixed is null or fixed = $3 and text = '' then earlier
+				else earlier || jsonb_build_object('fixed', fixed, 'text', text, 'given_at', given_at) end
+		where report_id = $1 and version = $2`,
 		d.l.ID, version, v.Fixed, v.Text, v.GivenAt)
 	switch {
 	case fixed != nil && *fixed == v.Fixed:
@@ -134,6 +143,9 @@ func (d dispute) give(ctx context.Context, v report.Verdict) (report.Verdict, er
 // maxConfirmed is how often a history says of a resolution that it is confirmed: a reporter may
 // change their mind, and not fill the history.
 const maxConfirmed = 2
+
+// maxWordings is how often the words of a verdict may be changed: all of them are kept.
+const maxWordings = 20
 
 // since counts the entries of a kind in a report's history since its last status.
 func (d dispute) since(ctx context.Context, id uuid.UUID, kind report.ChangeKind) (n int, err error) {

@@ -1,7 +1,9 @@
 package postgres_test
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -143,6 +145,70 @@ func TestDispute(t *testing.T) {
 	}
 }
 
+// verdicts returns all that a reader reads of verdicts, and whose they are.
+func (f *fixture) verdicts(id uuid.UUID, reader report.User) string {
+	f.t.Helper()
+	d, err := f.dialogue(id, reader)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	ids := map[uuid.UUID]bool{}
+	var words []string
+	for _, v := range d.Verdicts {
+		words = append(words, fmt.Sprintf("%t:%s", v.Fixed, v.Text))
+		if v.ReportID != id {
+			words[len(words)-1] += "@duplicate"
+		}
+		ids[v.ID] = true
+	}
+	if len(ids) != len(words) {
+		f.t.Errorf("%d verdicts have %d ids", len(words), len(ids))
+	}
+	return strings.Join(words, " ")
+}
+
+// Nothing that a reporter said is lost: neither by changed words, nor by another verdict,
+// nor by another resolution. They and officials read it, and an erasure removes it.
+func TestEachVerdictStays(t *testing.T) {
+	t.Parallel()
+	f, id := asking(t, report.Anonymous)
+	f.verdict(id, ann.ID, false, "", "")
+	f.verdict(id, ann.ID, false, "Dark", "") // follows the tap
+	f.verdict(id, ann.ID, false, "Dark", "")
+	f.verdict(id, ann.ID, false, "Dark again", "")
+	f.mustMove(id, report.InProgress, "Again")
+	f.resolve(id)
+	f.verdict(id, ann.ID, false, "Still", "")
+	f.verdict(id, ann.ID, true, "Thanks", "")
+	const want = "false:Dark false:Dark again false:Still true:Thanks"
+	for _, reader := range []report.User{{ID: ann.ID}, {ID: olga.ID, Official: true}} {
+		if got := f.verdicts(id, reader); got != want {
+			t.Errorf("%s reads %q, want %q", reader.ID, got, want)
+		}
+	}
+	for _, other := range []string{"", bob.ID} {
+		_, err := f.dialogue(id, report.User{ID: other})
+		wantKind(t, err, fault.NotFound)
+	}
+	f.erase(f.newEraser(), ann.ID)
+	if n := f.number(`select count(*) from verdicts where text <> '' or earlier <> '[]'`); n != 0 {
+		t.Errorf("%d verdicts have words after the erasure", n)
+	}
+}
+
+// The words of a verdict can be changed so often, and no oftener: each of them is kept. The
+// other answer is always possible.
+func TestWordsOfAVerdictAreBounded(t *testing.T) {
+	t.Parallel()
+	f, id := asking(t, report.Public)
+	f.verdict(id, ann.ID, false, "0", "")
+	for n := range 20 {
+		f.verdict(id, ann.ID, false, strconv.Itoa(n+1), "")
+	}
+	f.verdict(id, ann.ID, false, "21", fault.Invalid)
+	f.verdict(id, ann.ID, true, "22", "")
+}
+
 // An official keeps a disputed report resolved, once, with a note that everybody reads.
 // After that the resolution is not disputed again.
 func TestKeepResolved(t *testing.T) {
@@ -282,6 +348,9 @@ func TestDuplicatesDisputeTheOriginal(t *testing.T) {
 	}
 	if got := f.kinds(second); got != "pending resolved disputed" {
 		t.Errorf("the history of the duplicate is %q", got)
+	}
+	if officials, reporter := f.verdicts(original, report.User{Official: true}), f.verdicts(original, report.User{ID: ann.ID}); officials != "false:Dark@duplicate false:Dark too@duplicate" || reporter != "" {
+		t.Errorf("officials read %q of the original, and its reporter %q", officials, reporter)
 	}
 	f.verdict(second, bob.ID, true, "", "")
 	if f.number(`select count(*) from reports where disputed_at is not null`) != 1 {

@@ -51,10 +51,12 @@ func runChild() error {
 	if lease, err := time.ParseDuration(os.Getenv(childLease)); err == nil {
 		cfg.Lease = lease
 	}
-	return relay.New(cfg, relay.Dependencies{
+	r := relay.New(cfg, relay.Dependencies{
 		Pool: pool, RabbitURL: os.Getenv(childBroker),
 		Log: zerolog.New(os.Stderr).With().Timestamp().Logger(), Metrics: prometheus.NewRegistry(),
-	}).Run(ctx)
+	})
+	r.ManifestsEvery(testManifests, testSettled)
+	return r.Run(ctx)
 }
 
 // A child is a relay in a process of its own.

@@ -9,6 +9,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/exemplar"
 	"github.com/cityconnect/cityconnect/platform/stats"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
@@ -21,7 +22,7 @@ type metrics struct {
 	refused         *prometheus.CounterVec
 	overtaken       prometheus.Counter
 	confirmSeconds  prometheus.Summary
-	commitSeconds   prometheus.Histogram
+	commitSeconds   *exemplar.Histogram
 	recordSeconds   prometheus.Histogram
 	readSeconds     prometheus.Histogram
 	connects        prometheus.Counter
@@ -29,6 +30,7 @@ type metrics struct {
 	circuitOpen     *prometheus.GaugeVec
 	cleaned         prometheus.Counter
 	republished     prometheus.Counter
+	manifests       prometheus.Counter
 	wakeupsSent     prometheus.Counter
 	wakeupsReceived prometheus.Counter
 
@@ -65,7 +67,9 @@ func newMetrics(registry prometheus.Registerer, window int, leases *shards.Lease
 			// With few messages, a p99 needs a minute of them to be meaningful.
 			Objectives: map[float64]float64{0.5: 0.01, 0.99: 0.001}, MaxAge: time.Minute,
 		}),
-		commitSeconds:   histogram("commit_to_confirm_seconds", "Time from the row's transaction to its confirm."),
+		commitSeconds: exemplar.New(registry, prometheus.HistogramOpts{
+			Name: "relay_commit_to_confirm_seconds", Help: "Time from the row's transaction to its confirm.", Buckets: latencies,
+		}),
 		recordSeconds:   histogram("record_seconds", "Time to record one batch of results."),
 		readSeconds:     histogram("read_seconds", "Time of one read of the outbox."),
 		connects:        counter("connects_total", "Connections made to the broker."),
@@ -73,6 +77,7 @@ func newMetrics(registry prometheus.Registerer, window int, leases *shards.Lease
 		circuitOpen:     f.NewGaugeVec(prometheus.GaugeOpts{Name: "relay_circuit_open", Help: "Whether the circuit of a routing key is open, because its queue refuses messages."}, []string{"routing_key"}),
 		cleaned:         counter("cleaned_total", "Published rows deleted after their retention."),
 		republished:     counter("republished_total", "Published rows made pending again because the broker lost its messages."),
+		manifests:       counter("manifests_sent_total", "Manifests of published messages that a queue has confirmed."),
 		wakeupsSent:     counter("wakeups_sent_total", "Wake-ups sent to the other replicas."),
 		wakeupsReceived: counter("wakeups_received_total", "Wake-ups of other replicas for shards that this one owns."),
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/platform/trace"
 )
 
 // burst is how many rows are published before the session does anything else:
@@ -85,7 +86,7 @@ func (s *session) onConfirm(c confirmation) {
 		s.metrics.published.WithLabelValues(r.key).Inc()
 		s.metrics.rate.Add(now, 1)
 		s.metrics.confirmSeconds.Observe(now.Sub(r.publishedAt).Seconds())
-		s.metrics.commitSeconds.Observe(max(0, now.Sub(r.created).Seconds()))
+		s.metrics.commitSeconds.Observe(max(0, now.Sub(r.created)), now, trace.ID(r.trace.String))
 		if s.rows.isBlocked(r) {
 			s.metrics.overtaken.Inc()
 		}

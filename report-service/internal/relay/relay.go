@@ -14,7 +14,8 @@
 //
 // Rows go through these parts: a session, one per connection, reads them
 // (reader, watermark), publishes them (publish, breaker) and has the results
-// written (results). Their states are in row.go. docs/outbox.md is for its
+// written (results). Their states are in row.go. From what is written, manifests
+// tell consumers what they must have (manifests). docs/outbox.md is for its
 // operators.
 package relay
 
@@ -62,6 +63,7 @@ type Relay struct {
 	notifier    *notifier
 	cleaner     *cleaner
 	broker      *brokerWatch
+	manifests   *manifestPublisher
 	status      *status
 	metrics     *metrics
 	log         zerolog.Logger
@@ -70,10 +72,10 @@ type Relay struct {
 	sending atomic.Int64
 	// lostBefore is how many leases were lost before the session began.
 	lostBefore atomic.Int64
-	// notifiers tracks the goroutines that exchange wake-ups with other replicas.
-	// One that waits for the broker ends with its connection, which is after its
-	// session.
-	notifiers sync.WaitGroup
+	// besides tracks the goroutines that exchange wake-ups with other replicas, and
+	// those that publish manifests. One that waits for the broker ends with its
+	// connection, which is after its session.
+	besides sync.WaitGroup
 }
 
 // New returns a relay that Run starts. The configuration is valid.
@@ -91,6 +93,11 @@ func New(cfg Config, deps Dependencies) *Relay {
 	r.broker = &brokerWatch{
 		pool: deps.Pool, messages: outbox.NewStore(deps.Pool, r.Wake), exchange: deps.Topology.OutboxExchange(),
 		leases: r.leases, republished: r.metrics.republished, log: r.log, lost: make(chan struct{}, 1),
+	}
+	r.manifests = &manifestPublisher{
+		pool: deps.Pool, exchange: deps.Topology.Exchange(), marker: deps.Topology.OutboxExchange(),
+		every: manifestEvery, settled: settled, keep: cfg.Retention,
+		leases: r.leases, blocked: r.status.isBlocked, timeout: cfg.ConfirmTimeout, metrics: r.metrics, log: r.log,
 	}
 	r.coordinator = shards.NewCoordinator(shards.Config{
 		Database: deps.Pool.Config().ConnConfig, ID: r.id, Lease: cfg.Lease, Margin: cfg.margin(), Log: r.log,
@@ -113,7 +120,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	g.Go(func() error { return r.cleaner.run(ctx) })
 	g.Go(func() error { return r.broker.run(ctx) })
 	g.Go(func() error {
-		defer r.notifiers.Wait()
+		defer r.besides.Wait()
 		defer release()
 		cfg := rabbit.Config{
 			URL: r.deps.RabbitURL, Name: "relay", Log: r.log, Metrics: r.deps.Metrics, Heartbeat: r.cfg.heartbeat(), Guard: r.guard,
@@ -171,7 +178,8 @@ func (r *Relay) runSession(ctx context.Context, conn *amqp.Connection, stopping 
 	go s.results.run(resultCtx)
 	workCtx, stopWork := context.WithCancel(resultCtx)
 	// It also runs while the rest drains: requests may still be committing.
-	r.notifiers.Go(func() { r.notifier.run(workCtx, conn) })
+	r.besides.Go(func() { r.notifier.run(workCtx, conn) })
+	r.besides.Go(func() { r.manifests.run(ctx, conn) })
 	err = s.run(ctx, workCtx)
 	if err == nil {
 		s.drain()

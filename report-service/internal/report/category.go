@@ -63,6 +63,7 @@ type CategoryList struct {
 type CategoryChange struct {
 	At                      time.Time
 	Actor                   string // the operator's id
+	ActorName               string // "" if it is not known
 	Added, Changed, Retired int32
 	Moved                   bool // whether those in use are in another order
 }

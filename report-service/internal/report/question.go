@@ -64,8 +64,12 @@ type Answer struct {
 	At   time.Time
 }
 
-// A Dialogue has the questions about a report and the answers to them, oldest first.
-type Dialogue []Exchange
+// A Dialogue has the questions about a report with the answers to them, and what its
+// reporter has said about its resolutions, both oldest first.
+type Dialogue struct {
+	Exchanges []Exchange
+	Verdicts  []SaidVerdict
+}
 
 // An Exchange is a question with its answer, if there is one.
 type Exchange struct {

@@ -62,6 +62,13 @@ type AskedVerdict struct {
 	Text  string
 }
 
+// A SaidVerdict is one that a reporter has given, whatever they or officials did after it.
+type SaidVerdict struct {
+	ID       uuid.UUID
+	ReportID uuid.UUID // of a duplicate, for officials who read about its original
+	Verdict
+}
+
 // A DuplicateVerdict is what the reporter of a duplicate said.
 type DuplicateVerdict struct {
 	ReportID uuid.UUID

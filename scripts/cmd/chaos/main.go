@@ -11,9 +11,11 @@
 // everybody's notifications arrive on live streams that reconnect as browsers do.
 // At the end each report's versions are compared with what its reporter was shown.
 // The program ends with 0 only if every accepted change was shown exactly once,
-// every accepted photo is ready, or refused because it is none, and no request was
-// answered with 500: what is away for a while is answered with 502, 503 or 504. The
-// stories of a thousand messages, chosen at random, have to be complete, too.
+// every accepted photo is ready, or refused because it is none, no request was
+// answered with 500 (what is away for a while is answered with 502, 503 or 504), the
+// stories of a thousand messages, chosen at random, are complete, and reconciliation
+// never called a message missing: the last line has what is missing at the end as
+// reconciliation_missing, and the most at any time as false_alarms.
 //
 // The order of the faults follows from -seed alone. The last line has the sums as
 // name=value pairs; above it stands, by kind of fault, how long it took until
@@ -47,8 +49,9 @@ import (
 )
 
 // errPromise says that a change or a photo was lost, a change shown twice, a story
-// incomplete, or a request answered with 500; the last line has the figures.
-var errPromise = errors.New("not every accepted change was shown exactly once, not every photo was judged rightly, a message's story is incomplete, or a request was answered with 500")
+// incomplete, a request answered with 500, or a message called missing; the last line has
+// the figures.
+var errPromise = errors.New("not every accepted change was shown exactly once, not every photo was judged rightly, a message's story is incomplete, a request was answered with 500, or a message was called missing")
 
 func main() {
 	command.Main(func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdout) })
@@ -142,6 +145,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		t.act(acting, o.rate)
 	}()
 
+	alarmed := alarms{missing: make(map[string]int64)}
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		alarmed.watch(acting, t.operator)
+	}()
+
 	began := time.Now()
 	recoveries, failed := t.faults(breaking, o, out)
 	if failed != nil { // the sums still say whether the promise was kept
@@ -149,11 +159,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	stopActing()
 	<-acted
+	<-watched
 
 	sum, err := t.settle(ctx)
 	if err := errors.Join(err, t.screens.Close()); err != nil {
 		return errors.Join(failed, err)
 	}
+	alarmed.ask(ctx, t.operator)
 	printRecoveries(out, recoveries)
 	for _, fault := range sum.stories.examples[:min(5, len(sum.stories.examples))] {
 		fmt.Fprintln(out, "story:", fault)
@@ -161,8 +173,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	for _, err := range sum.errors[:min(5, len(sum.errors))] {
 		fmt.Fprintln(out, "answered:", err)
 	}
-	fmt.Fprintf(out, "%s failed_starts=%d rejoined=%d faults=%d seed=%d seconds=%.0f\n", sum, s.failedStarts, s.rejoined, len(recoveries), o.seed, time.Since(began).Seconds())
-	if !sum.good() {
+	fmt.Fprintf(out, "%s reconciliation_missing=%d false_alarms=%d failed_starts=%d rejoined=%d faults=%d seed=%d seconds=%.0f\n", sum, alarmed.sum(), alarmed.highest, s.failedStarts, s.rejoined, len(recoveries), o.seed, time.Since(began).Seconds())
+	if !sum.good() || alarmed.highest > 0 {
 		failed = errors.Join(failed, errPromise)
 	}
 	return failed

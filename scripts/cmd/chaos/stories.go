@@ -15,8 +15,8 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // storiesToRead is how many messages' stories are compared with the account.
@@ -46,10 +46,6 @@ type entry struct {
 // and handled by the group that it is for; and a report must have as many messages that
 // change its version as it has versions. It runs after everything is settled.
 func (t *town) readStories(ctx context.Context, versions map[*report]int64) (stories, error) {
-	operator, err := client.New(t.gateway).SignIn(ctx, "Oskar", "operator", "")
-	if err != nil {
-		return stories{}, fmt.Errorf("sign in the operator: %w", err)
-	}
 	// The outbox looks for a report's messages among the latest: so are the last reports.
 	chosen := slices.Clone(t.reports[max(0, len(t.reports)-1500):])
 	rand.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
@@ -65,7 +61,7 @@ func (t *town) readStories(ctx context.Context, versions map[*report]int64) (sto
 			break
 		}
 		readers.Go(func() error {
-			read, faults, err := storiesOf(ctx, operator, r.id, versions[r])
+			read, faults, err := storiesOf(ctx, t.operator, r.id, versions[r])
 			mu.Lock()
 			defer mu.Unlock()
 			all.read += read

@@ -16,9 +16,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/scripts/internal/city"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
@@ -42,10 +42,10 @@ const (
 // A town is the people who use the stack, and the account of what they did and
 // were shown.
 type town struct {
-	gateway   string
 	residents []*person
 	voters    []*client.Client
 	official  *person
+	operator  *client.Client
 	screens   *city.Screens
 	ledger    *city.Ledger // asked before mu is locked, never while it is
 
@@ -98,7 +98,6 @@ func newTown() *town {
 // enter signs everyone in and opens the screens.
 func enter(ctx context.Context, gateway string) (*town, error) {
 	t, stack := newTown(), client.New(gateway)
-	t.gateway = gateway
 	users, err := city.SignIn(ctx, stack, "Resident", "resident", residents)
 	if err != nil {
 		return nil, err
@@ -110,13 +109,16 @@ func enter(ctx context.Context, gateway string) (*town, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sign in the official: %w", err)
 	}
+	if t.operator, err = stack.SignIn(ctx, "Otto", "operator", ""); err != nil {
+		return nil, fmt.Errorf("sign in the operator: %w", err)
+	}
 	t.official = &person{Client: olga, owner: city.Officials}
 	for i, user := range users {
 		t.residents = append(t.residents, &person{Client: user, owner: i})
 	}
 	for _, p := range append([]*person{t.official}, t.residents...) {
 		_, err := t.screens.Open(ctx, p.Client, func(n client.Notification) {
-			if n.Type != string(event.PhotoRefusedKey) { // which does not change the report, and has no version of its own
+			if string(n.Type) != string(event.PhotoRefusedKey) { // which does not change the report, and has no version of its own
 				t.ledger.See(city.Sight{Report: n.ReportID, Version: n.ReportVersion, Owner: p.owner, Seen: time.Now()})
 			}
 		})

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/city"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // A person takes part with a screen.
@@ -51,7 +51,7 @@ func enter(ctx context.Context, gateway *client.Client, a *audit) (*cast, error)
 			if n.Type == questionAsked || n.Type == questionAnswered { // the audit knows events by the version, which stays
 				return
 			}
-			a.See(city.Sight{Report: n.ReportID, Version: n.ReportVersion, Screen: p.screen, Type: n.Type, Seen: time.Now()})
+			a.See(city.Sight{Report: n.ReportID, Version: n.ReportVersion, Screen: p.screen, Type: string(n.Type), Seen: time.Now()})
 		}); err != nil {
 			return c, err
 		}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/city"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // patience is how long a notification may take before the play goes on

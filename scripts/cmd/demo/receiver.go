@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/city"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // maxEvent is more than any event has.

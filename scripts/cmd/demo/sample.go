@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
+	"github.com/cityconnect/cityconnect/platform/client"
 )
 
 //go:embed data/bloomington311.json
@@ -67,7 +67,7 @@ func (r request) report(ids map[string]int32, privacy string) client.NewReport {
 		Description:  strings.ReplaceAll(r.Description, "\r\n", "\n"),
 		CategoryID:   ids[category],
 		Address:      r.Address,
-		PrivacyLevel: privacy,
+		PrivacyLevel: client.PrivacyLevel(privacy),
 	}
 	// The city wrote 0, 0 where it did not know.
 	if r.Latitude != nil && r.Longitude != nil && *r.Latitude != 0 {

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 

@@ -21,8 +21,8 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/command"
 )
 

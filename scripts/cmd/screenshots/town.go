@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/city"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
 
@@ -81,7 +81,7 @@ func (p problem) happen(ctx context.Context, reporter, official *client.Client, 
 	}
 	report, err := reporter.CreateReport(ctx, client.NewReport{
 		Title: p.title, Description: p.text, CategoryID: p.category, Address: p.address,
-		Latitude: &p.latitude, Longitude: &p.longitude, PrivacyLevel: privacy,
+		Latitude: &p.latitude, Longitude: &p.longitude, PrivacyLevel: client.PrivacyLevel(privacy),
 	}, "Idempotency-Key", uuid.NewString())
 	if err != nil {
 		return report, err

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // Entering is how many people sign in or open their screens at a time.
@@ -72,7 +72,7 @@ func (s *Screens) Open(ctx context.Context, user *client.Client, show func(clien
 	ready := make(chan struct{})
 	opened := sync.OnceFunc(func() { close(ready) })
 	screen := &Screen{}
-	screen.stream = &client.Stream{Client: user, Path: "/notifications/stream", Handle: func(e ssetest.Event) {
+	screen.stream = &client.Stream{Client: user, Path: "/notifications/stream", Raw: func(e ssetest.Event) {
 		screen.ledger.Observe(e)
 		switch e.Type {
 		case ssetest.Ready:

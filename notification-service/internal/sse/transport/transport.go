@@ -37,13 +37,19 @@ type Source interface {
 	Closed()
 }
 
+// A Commit is the one that made an event.
+type Commit struct {
+	At      time.Time
+	TraceID string // of the event's message; "" if it is not known here
+}
+
 // A Buffer is what a Conn writes at once. It is used again and again.
 type Buffer struct {
 	Bytes []byte
-	// CommittedAt says when the events that came live were committed, of those that
-	// many read. Shared is how many bytes they are.
-	CommittedAt []time.Time
-	Shared      int
+	// Commits are those of the events that came live, of those that many read.
+	// Shared is how many bytes these are.
+	Commits []Commit
+	Shared  int
 }
 
 // A Conn is the connection of one client. Write is for the time before Serve,

@@ -39,7 +39,11 @@ function serviceWorker(): Plugin {
   };
 }
 
+/** The client of the streams, which others install as a package; the page is built from its sources. */
+const stream = new URL('../../../clients/stream/src', import.meta.url).pathname;
+
 export default defineConfig({
+  resolve: { alias: { '@cityconnect/stream': stream } },
   plugins: [maplibre(), thirdPartyNotices(), serviceWorker()],
   build: {
     outDir: '../dist',
@@ -60,7 +64,7 @@ export default defineConfig({
   },
   server: {
     // Tests read the list of problems, and the reasons that the services write down.
-    fs: { allow: ['.', '../../../../docs', '../../../../platform', '../../notifier', '../../webhook'] },
+    fs: { allow: ['.', '../../../clients/stream', '../../../../docs', '../../../../platform', '../../notifier', '../../webhook'] },
     proxy: Object.fromEntries(
       ['/reports', '/categories', '/admin', '/notifications', '/feed', '/session', '/dev', '/config.json', '/map', '/city'].map((path) => [
         path,

@@ -44,7 +44,7 @@ const screens: Record<string, Screen> = {
     view: lazily(async () => (await import('./screens/queue/queue')).QueueScreen),
     roles: ['official'],
   },
-  ops: { title: 'console', view: lazily(async () => (await import('./screens/ops/console')).Console), roles: ['operator'] },
+  ops: { title: 'console', view: lazily(async () => (await import('./screens/ops/console')).Console), roles: ['operator', 'auditor'] },
   'sign-in': { title: 'sign-in', view: SignInScreen },
 };
 

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/scripts/internal/city"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // A person takes part, most with a screen.
@@ -64,7 +64,7 @@ func (p *people) openScreens(ctx context.Context, l *city.Ledger) error {
 func (who *person) sight(n client.Notification, seen time.Time) city.Sight {
 	return city.Sight{
 		Report: n.ReportID, Version: n.ReportVersion, Owner: who.owner, Screen: who.number,
-		Type: n.Type, Written: n.CreatedAt, Seen: seen,
+		Type: string(n.Type), Written: n.CreatedAt, Seen: seen,
 	}
 }
 

@@ -10,12 +10,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/latency"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/metrics"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/process"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/result"
 	"github.com/cityconnect/cityconnect/scripts/internal/city"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // relayLatency is the relay's own measure: from the row's transaction to the

@@ -6,10 +6,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/latency"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/process"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/result"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // looks is about how many points the charts have.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/incidents"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/latency"
 	"github.com/cityconnect/cityconnect/scripts/internal/city"
-	"github.com/cityconnect/cityconnect/scripts/internal/client"
 )
 
 // queueLength is how many tasks may be due and not begun. A full queue holds
@@ -144,7 +144,7 @@ func (w *work) newReport(number int) client.NewReport {
 	return client.NewReport{
 		Title: i.Title, Description: fmt.Sprintf("%s at %s. Number %d of a load test.", i.Title, i.Address, number),
 		CategoryID: category, Latitude: &i.Latitude, Longitude: &i.Longitude,
-		Address: i.Address, PrivacyLevel: privacy,
+		Address: i.Address, PrivacyLevel: client.PrivacyLevel(privacy),
 	}
 }
 

@@ -39,6 +39,7 @@ export type NumbersOverTime = ReportSchemas['schemas']['Numbers'];
 export type PeriodNumbers = ReportSchemas['schemas']['Number'];
 export type OutboxStats = ReportSchemas['schemas']['OutboxStats'];
 export type OutboxAct = ReportSchemas['schemas']['OutboxAct'];
+export type OutboxRefusal = ReportSchemas['schemas']['OutboxRefusal'];
 export type OutboxMessage = ReportSchemas['schemas']['OutboxMessage'];
 export type Notification = NotificationSchemas['schemas']['Notification'];
 export type FeedEvent = NotificationSchemas['schemas']['FeedEvent'];
@@ -52,6 +53,8 @@ export type FailureClass = NotificationSchemas['schemas']['FailureClass'];
 export type Replay = NotificationSchemas['schemas']['Replay'];
 export type Schedule = ReportSchemas['schemas']['Schedule'];
 export type ScheduleRun = ReportSchemas['schemas']['ScheduleRun'];
+export type ReconciliationGroup = NotificationSchemas['schemas']['ReconciliationGroup'];
+export type MissingMessage = NotificationSchemas['schemas']['MissingMessage'];
 /** One thing that happened to a message, in either service. */
 export type StoryEntry = Omit<NotificationSchemas['schemas']['StoryEntry'], 'kind'> & {
   kind: NotificationSchemas['schemas']['StoryEntry']['kind'] | ReportSchemas['schemas']['StoryEntry']['kind'];
@@ -59,6 +62,7 @@ export type StoryEntry = Omit<NotificationSchemas['schemas']['StoryEntry'], 'kin
 export type DelayedMessage = NotificationSchemas['schemas']['DelayedMessage'];
 export type Webhook = NotificationSchemas['schemas']['Webhook'];
 export type WebhookSummary = NotificationSchemas['schemas']['WebhookSummary'];
+export type WebhookHistory = NotificationSchemas['schemas']['WebhookHistory'];
 export type WebhookEventType = NotificationSchemas['schemas']['WebhookEventType'];
 export type Delivery = NotificationSchemas['schemas']['Delivery'];
 export type DeliveryAttempt = NotificationSchemas['schemas']['DeliveryAttempt'];

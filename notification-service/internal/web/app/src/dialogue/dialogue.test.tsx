@@ -142,6 +142,23 @@ test('a verdict that comes too late says so', async () => {
   expect(root.querySelector('[role=alert]')?.textContent).toContain('The time for this is over');
 });
 
+test('words about an earlier resolution stay readable beside the form about the present one', async () => {
+  const said = (id: string, fixed: boolean, text: string): DialogueItem => ({
+    ...{ id, kind: 'verdict', fixed, text },
+    created_at: `2026-01-0${id}T12:00:00Z`,
+  });
+  const items = [said('1', false, 'Dark again.'), said('2', true, 'Thanks.')];
+  const verdict = { asked: true, fixed: true, text: 'Thanks.', until: '2026-01-16T12:00:00Z' };
+  const now = { report: report({ mine: true, status: 'resolved', verdict }), items };
+  has(now);
+  await open(now.report);
+  const listed = () => [...root.querySelectorAll('.timeline li')].map(({ textContent }) => textContent);
+  expect(listed()).toEqual([expect.stringMatching(/^You said: it is not fixed.*Dark again\.$/)]);
+  await act(() => render(<Items items={[...items, { ...said('3', false, ''), duplicate_id: 'r2' }]} forOfficials />, root));
+  expect(listed()).toHaveLength(3);
+  expect(listed()[2]).toMatch(/^The reporter said: it is not fixed.*The reporter of a duplicate$/);
+});
+
 test('officials read who asked, and what became of each question', async () => {
   const by = { id: 'olga', name: 'Olga' };
   const items: DialogueItem[] = [{ ...asked, id: 'q0', by, state: 'expired' }, { ...asked, by, state: 'withdrawn' }, answered];

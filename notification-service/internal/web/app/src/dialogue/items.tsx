@@ -1,8 +1,9 @@
 import type { DialogueItem } from '../api/client';
 import { t } from '../lang/dialogue';
+import { href } from '../ui/router';
 import { dayOf, Time } from '../ui/time';
 
-/** Questions and answers, oldest first, and that nobody else reads them. */
+/** Questions, answers and verdicts, oldest first, and that nobody else reads them. */
 export function Items({ items, forOfficials = false }: { items: DialogueItem[]; forOfficials?: boolean }) {
   return (
     <>
@@ -14,7 +15,8 @@ export function Items({ items, forOfficials = false }: { items: DialogueItem[]; 
             <small>
               <Time at={item.created_at} dated />
             </small>
-            <p class="said">{item.text}</p>
+            {item.duplicate_id && <a href={href('queue', { status: 'all', report: item.duplicate_id })}>{t('dialogue.duplicate')}</a>}
+            {item.text && <p class="said">{item.text}</p>}
             <State item={item} />
           </li>
         ))}
@@ -23,7 +25,8 @@ export function Items({ items, forOfficials = false }: { items: DialogueItem[]; 
   );
 }
 
-function speaker({ kind, by }: DialogueItem, forOfficials: boolean): string {
+function speaker({ kind, by, fixed }: DialogueItem, forOfficials: boolean): string {
+  if (kind === 'verdict') return t(`dialogue.${fixed ? 'fixed' : 'not-fixed'}${forOfficials ? '.official' : ''}`);
   if (kind === 'answer') return t(forOfficials ? 'dialogue.answered.official' : 'dialogue.answered');
   return by ? t('dialogue.asked-by', { name: by.name }) : t('dialogue.asked');
 }

@@ -19,7 +19,8 @@ import { VerdictForm } from './verdict';
 export function ReporterPart({ open, report }: { open: OpenReport; report: Report }) {
   const dialogue = useMemo(() => createDialogue(report.id), [report.id]);
   const question = report.question?.id;
-  useEffect(() => void dialogue.load(), [dialogue, question]);
+  const { verdict } = report;
+  useEffect(() => void dialogue.load(), [dialogue, question, verdict?.until, verdict?.fixed, verdict?.text]);
   const [answered, setAnswered] = useState(false);
   const said = answered && !question;
   const status = useRef<HTMLParagraphElement>(null);
@@ -29,7 +30,8 @@ export function ReporterPart({ open, report }: { open: OpenReport; report: Repor
   }, [said]);
   const items = dialogue.items.value;
   const asked = items.find(({ id }) => id === question);
-  const earlier = items.filter((item) => item !== asked);
+  const current = verdict?.fixed !== undefined && items.findLast(({ kind }) => kind === 'verdict'); // the form has it
+  const earlier = items.filter((item) => item !== asked && item !== current);
   return (
     <>
       {report.question && (
@@ -44,7 +46,7 @@ export function ReporterPart({ open, report }: { open: OpenReport; report: Repor
       <p class={said ? 'note' : undefined} role="status" tabIndex={-1} ref={status}>
         {said && t('question.sent')}
       </p>
-      {report.verdict && <VerdictForm id={report.id} verdict={report.verdict} onDone={open.load} />}
+      {verdict && <VerdictForm key={verdict.until} id={report.id} verdict={verdict} onDone={open.load} />}
       <Fault error={dialogue.error.value} retry={() => void dialogue.load()} />
       {earlier.length > 0 && (
         <details class="dialogue">

@@ -48,7 +48,7 @@ describe('there is a word for', () => {
   test.each([
     ['status', members<Status>({ pending: true, in_progress: true, resolved: true, rejected: true })],
     ['vote', members<VoteType>({ upvote: true, downvote: true })],
-    ['role', members<Role>({ resident: true, official: true, operator: true })],
+    ['role', members<Role>({ resident: true, official: true, operator: true, auditor: true })],
     ['dead.state', members<DeadLetter['state']>({ open: true, replaying: true, resolved: true, discarded: true })],
     ['webhooks.state', members<Webhook['state']>({ enabled: true, disabled: true })],
     ['webhooks.reason', members<NonNullable<Webhook['state_reason']>>({ operator: true, gone: true, failing: true })],
@@ -60,7 +60,8 @@ describe('there is a word for', () => {
 
   test('each act at the outbox', () => {
     // Those of the other service are tested there: notification-service/internal/admin/words_test.go.
-    for (const name of members<OutboxAct['action']>({ retry: true, discard: true })) expect(`act.outbox ${name}`).toSatisfy(isWord);
+    for (const name of members<OutboxAct['action']>({ retry: true, discard: true, republish: true }))
+      expect(`act.outbox ${name}`).toSatisfy(isWord);
   });
 
   test('every problem that a reader can meet', () => {

@@ -2,7 +2,7 @@
 import { effect, signal } from '@preact/signals';
 
 import { endSession, recheckSession, session, sessionEnded } from '../state/session';
-import { openStream, type Stream, type StreamEvent } from './stream';
+import { openStream, type Stream, type StreamEvent } from '@cityconnect/stream/browser';
 import { joinTabs, sendToTabs, type StreamName, type TabContext, type TabMessage, type Tabs } from './tabs';
 
 export type Connection = { state: 'connecting' | 'live' | 'reconnecting' | 'offline'; since: Date };

@@ -20,7 +20,7 @@
  * Web Locks and not a SharedWorker, because Chrome on Android has none. Without
  * Web Locks (a page that came by plain HTTP from another host), every tab leads.
  */
-import type { StreamEvent } from './stream';
+import type { StreamEvent } from '@cityconnect/stream/browser';
 
 export type StreamName = 'notifications' | 'feed';
 export type TabMessage =

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 
-import type { StreamEvent } from '../live/stream';
+import type { StreamEvent } from '@cityconnect/stream/browser';
 
 const streams = vi.hoisted(() => ({ mine: (_: StreamEvent) => {} }));
 vi.mock('../live/live', () => ({ onStream: (_: string, listener: (event: StreamEvent) => void) => (streams.mine = listener) }));

@@ -8,7 +8,7 @@ import { signInAs, type Role } from '../state/session';
 import { Fault } from '../ui/problem';
 import { here, href, route } from '../ui/router';
 
-const ROLES: Role[] = ['resident', 'official', 'operator'];
+const ROLES: Role[] = ['resident', 'official', 'operator', 'auditor'];
 
 /** Sign-in, on its own or in place of a screen that requires it. */
 export function SignInScreen({ path }: { path: string[] }) {

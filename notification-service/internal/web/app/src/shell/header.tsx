@@ -19,8 +19,9 @@ function places(): Place[] {
   const all: Place[] = [{ path: '', name: 'reports', icon: 'list' }];
   if (session.value?.role === 'resident') all.push({ path: 'mine', name: 'mine', icon: 'person' });
   if (session.value?.role === 'official') all.push({ path: 'queue', name: 'queue', icon: 'inbox' });
-  if (session.value?.role === 'operator') all.push({ path: 'ops', name: 'console', icon: 'gauge' });
-  if (session.value?.role !== 'operator') all.push({ path: 'new', name: 'new', icon: 'plus' });
+  const readsConsole = session.value?.role === 'operator' || session.value?.role === 'auditor';
+  if (readsConsole) all.push({ path: 'ops', name: 'console', icon: 'gauge' });
+  else all.push({ path: 'new', name: 'new', icon: 'plus' });
   return all;
 }
 

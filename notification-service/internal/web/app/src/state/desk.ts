@@ -20,8 +20,7 @@ export async function loadDesk(): Promise<void> {
     must(reportService.GET('/reports/queue/counts', { params: { query: {} } })),
   ]);
   departments.value = known.departments;
-  // Somebody may be changing those that there were.
-  if (JSON.stringify(written.templates) !== JSON.stringify(templates.value)) templates.value = written.templates;
+  templates.value = written.templates;
   officials.value = counts.assignees.flatMap(({ id, name }) => (id ? [{ id, name: name ?? id }] : []));
 }
 
@@ -29,9 +28,9 @@ export async function loadWaiting(): Promise<void> {
   waiting.value = await must(reportService.GET('/reports/queue/waiting'));
 }
 
-/** Replaces all templates. */
-export async function saveTemplates(all: Template[]): Promise<void> {
-  templates.value = (await must(reportService.PUT('/reports/templates', { body: { templates: all } }))).templates;
+/** Replaces all templates, and resolves to them as they are kept. */
+export async function saveTemplates(all: Template[]): Promise<Template[]> {
+  return (templates.value = (await must(reportService.PUT('/reports/templates', { body: { templates: all } }))).templates);
 }
 
 /** The official who reads. */

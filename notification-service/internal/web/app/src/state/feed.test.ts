@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
 import { reportService, type FeedEvent } from '../api/client';
-import type { StreamEvent } from '../live/stream';
+import type { StreamEvent } from '@cityconnect/stream/browser';
 import { ok, report, serve } from '../testing/api';
 
 const streams = vi.hoisted(() => ({ feed: (_: StreamEvent) => {} }));

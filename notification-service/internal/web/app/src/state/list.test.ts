@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
 import { reportService, type FeedEvent, type Report } from '../api/client';
 import { deferred, ok, refused, report, serve } from '../testing/api';
-import type { StreamEvent } from '../live/stream';
+import type { StreamEvent } from '@cityconnect/stream/browser';
 
 // The feed of the test: what subscribeToFeed would hear from the stream.
 const streams = vi.hoisted(() => ({ feed: (_: StreamEvent) => {} }));

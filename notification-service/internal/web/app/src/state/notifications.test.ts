@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 
 import { deferred, notification, ok, serve } from '../testing/api';
-import type { StreamEvent } from '../live/stream';
+import type { StreamEvent } from '@cityconnect/stream/browser';
 
 const live = vi.hoisted(() => ({
   mine: (_: StreamEvent) => {},

@@ -5,7 +5,7 @@ import { must, notificationService, type Notification } from '../api/client';
 import { describe } from '../ui/describe';
 import { href, route } from '../ui/router';
 import { onChange, onStream, startAt, announceChange } from '../live/live';
-import { isAhead, furthest } from '../live/position';
+import { isAhead, furthest } from '@cityconnect/stream/position';
 import { watchFeed } from './feed';
 import { toast } from './toasts';
 

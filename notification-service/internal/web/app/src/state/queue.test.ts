@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
 import { reportService, type FeedEvent, type MoveResult, type Task } from '../api/client';
-import type { StreamEvent } from '../live/stream';
+import type { StreamEvent } from '@cityconnect/stream/browser';
 import { ok, refused, report, serve } from '../testing/api';
 
 // The feed of the test: what subscribeToFeed would hear from the stream.

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 
 import { number, t } from '../lang/console';
 import { share, timeTicks, valueTicks, type Scale } from './axis';
-import { timeOfDay } from './time';
+import { exactTime, timeOfDay, weekday } from './time';
 
 export interface Line {
   /** Its name among the lines of the chart. */
@@ -20,6 +20,7 @@ interface Props {
   times: { since: number; step: number };
 }
 
+const DAY_MS = 86_400_000;
 const WIDTH = 300;
 const HEIGHT = 60;
 
@@ -46,6 +47,8 @@ export function Chart({ label, lines, unit = '', times: { since, step } }: Props
     }),
   );
   // From 0 at the first value to 1 at the last; what would stand in the way of "now" is left out.
+  const days = last * step > 2 * DAY_MS;
+  const mark = (date: Date) => (days ? weekday(date) : timeOfDay(date));
   const clock = timeTicks(since, since + last * step).map((time) => ({ time, place: (time - since) / (last * step) }));
   return (
     <figure class="chart">
@@ -53,7 +56,7 @@ export function Chart({ label, lines, unit = '', times: { since, step } }: Props
         <span>
           {label}
           {kind === 'log' && <span class="quiet"> · {t('chart.scale.log')}</span>}
-          {at !== undefined && <span class="quiet"> · {timeOfDay(new Date(since + shown * step))}</span>}
+          {at !== undefined && <span class="quiet"> · {(days ? exactTime : timeOfDay)(new Date(since + shown * step))}</span>}
         </span>
         {lines.map(({ name, values }) => (
           <span key={name} class={name}>
@@ -97,7 +100,7 @@ export function Chart({ label, lines, unit = '', times: { since, step } }: Props
             .filter(({ place }) => place < 0.8)
             .map(({ time, place }) => (
               <span key={time} style={{ left: `${place * 100}%` }}>
-                {timeOfDay(new Date(time))}
+                {mark(new Date(time))}
               </span>
             ))}
           <span class="now">{t('chart.now')}</span>

@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 
-import { notification } from '../testing/api';
+import { setLanguage } from '../lang/i18n';
+import { categories } from '../state/categories';
+import { category, notification } from '../testing/api';
 import { describe } from './describe';
 
 test.each([
@@ -16,3 +18,18 @@ test.each([
   [{ type: 'report.moderated', action: 'shown' }, 'It is shown again'],
   [{ type: 'report.moderated', action: 'withdrawn' }, 'It was withdrawn'],
 ] as const)('%o: %s', (part, want) => expect(describe(notification(part))).toBe(want));
+
+afterEach(() => setLanguage('en'));
+
+test.each([
+  ['report.created', 'Laporan baru: Jalan berlubang'],
+  ['report.overdue', 'Jalan berlubang'],
+  ['report.corrected', 'Jalan berlubang'],
+] as const)('%s has its category in the language of its reader', async (type, want) => {
+  categories.value = [category({ id: 1, name: 'Jalan berlubang' })];
+  const event = notification({ type, category_id: 1, category_name: 'Potholes', previous_category_id: 2 });
+  expect(describe(event)).toContain('Potholes'); // as it was written
+  await setLanguage('id');
+  expect(describe(event)).toContain(want);
+  expect(describe(notification({ type, category_id: 9, category_name: 'Potholes', previous_category_id: 2 }))).toContain('Potholes');
+});

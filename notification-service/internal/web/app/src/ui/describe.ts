@@ -1,11 +1,13 @@
 import type { FeedEvent, Notification } from '../api/client';
-import { number, t, tn } from '../lang/i18n';
+import { language, number, t, tn } from '../lang/i18n';
+import { categoryName } from '../state/categories';
+import { config } from '../state/config';
 
 /** What happened to a report, in a few words. */
 export function describe(event: Notification | FeedEvent): string {
   switch (event.type) {
     case 'report.created':
-      return event.category_name ? t('event.created-in', { category: event.category_name }) : t('event.created');
+      return event.category_name ? t('event.created-in', { category: categoryOf(event) }) : t('event.created');
     case 'report.status.updated':
       if (event.reply) return t('event.reply');
       return t('verdict_until' in event && event.verdict_until ? 'event.is-fixed' : 'event.status', {
@@ -18,7 +20,7 @@ export function describe(event: Notification | FeedEvent): string {
       return t(`event.moderated.${event.action ?? 'hidden'}`);
     case 'report.corrected': {
       if (!event.previous_category_id) return t('event.corrected.place');
-      const words = { category: event.category_name ?? '' };
+      const words = { category: categoryOf(event) };
       return t(event.place_moved ? 'event.corrected.both' : 'event.corrected.category', words);
     }
     case 'report.disputed':
@@ -35,7 +37,7 @@ export function describe(event: Notification | FeedEvent): string {
       return t('event.commented');
     case 'report.overdue':
       return t(event.overdue_level && event.overdue_level > 1 ? 'event.overdue-more' : 'event.overdue', {
-        category: event.category_name ?? '',
+        category: categoryOf(event),
         level: number(event.overdue_level ?? 1),
       });
     case 'report.photo.ready':
@@ -43,4 +45,13 @@ export function describe(event: Notification | FeedEvent): string {
     case 'report.photo.refused':
       return t('event.photo-refused', { reason: t(`photo-reason.${event.reason ?? 'failed'}`) });
   }
+}
+
+/**
+ * What the category is called. Messages have its name in the first of the city's languages:
+ * who reads that one reads what was written, all others the present name in theirs.
+ */
+function categoryOf({ category_id: id, category_name: name = '' }: Notification | FeedEvent): string {
+  if (!id || language.value === (config.city?.languages[0] ?? 'en')) return name;
+  return categoryName({ category_id: id, category_name: name });
 }

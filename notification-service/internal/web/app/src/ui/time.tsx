@@ -51,6 +51,11 @@ export function timeOfDay(date: Date): string {
   return clock.value.format(date);
 }
 
+/** The day of the week in short, for the axis of a chart. */
+export function weekday(date: Date): string {
+  return new Intl.DateTimeFormat(language.value, { weekday: 'short' }).format(date);
+}
+
 /** The reader's word for a day of the week, counted from Monday. */
 export function weekdayName(day: number): string {
   const monday = Date.UTC(2026, 0, 5);

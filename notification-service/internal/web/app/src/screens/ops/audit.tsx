@@ -1,17 +1,18 @@
 import { must, notificationService, reportService } from '../../api/client';
-import { t } from '../../lang/console';
+import { isWord, t } from '../../lang/console';
 import { session } from '../../state/session';
 import { act } from '../../ui/cause';
 import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
 import { href } from '../../ui/router';
-import { Time } from '../../ui/time';
+import { Time, weekdayName } from '../../ui/time';
 import { Waiting } from './waiting';
 
 interface Entry {
   key: string;
   at: string;
   actor: string;
+  name?: string | undefined;
   action: string;
   /** What it was about: names and values. */
   about: [name: string, value: string][];
@@ -31,10 +32,11 @@ export function parts(detail: unknown, prefix = ''): [name: string, value: strin
 /** What operators did in both services, newest first. */
 async function read(): Promise<Entry[]> {
   const query = { params: { query: { limit: 100 } } };
-  const [dead, outbox, schedules] = await Promise.all([
+  const [dead, outbox, schedules, settings] = await Promise.all([
     must(notificationService.GET('/admin/dlq/audit', query)),
     must(reportService.GET('/admin/outbox/audit', query)),
     must(reportService.GET('/admin/reports/schedules/audit', query)),
+    must(reportService.GET('/admin/reports/settings/audit', query)),
   ]);
   const entries: Entry[] = [
     ...dead.items.map((item) => ({
@@ -60,6 +62,15 @@ async function read(): Promise<Entry[]> {
       action: act(entry.action),
       about: parts({ schedule: entry.schedule, period: entry.period, reason: entry.reason }),
     })),
+    ...settings.acts.map((entry) => ({
+      key: `c${entry.setting}${entry.at}`,
+      at: entry.at,
+      actor: entry.actor,
+      name: entry.actor_name,
+      action: act(`settings ${entry.setting}`),
+      about: changesOf(entry.detail),
+      href: href(`ops/${entry.setting}`),
+    })),
   ];
   return entries.toSorted((a, b) => b.at.localeCompare(a.at));
 }
@@ -67,6 +78,23 @@ async function read(): Promise<Entry[]> {
 /** The address of the webhook that an entry is about. */
 function endpointOf(detail: { endpoint?: unknown }): { href?: string } {
   return typeof detail.endpoint === 'string' ? { href: href(`ops/webhooks/${detail.endpoint}`) } : {};
+}
+
+/** What an operator changed of a setting, in the reader's words. */
+export function changesOf(detail: Record<string, unknown>): [name: string, value: string][] {
+  return Object.entries(detail).flatMap(([name, value]) => {
+    if (value === 0 || value === false) return [];
+    const key: string = `audit.${name}`;
+    const word = isWord(key) ? t(key) : name;
+    if (name === 'weekdays' && Array.isArray(value)) return [[word, value.map((day: number) => weekdayName((day + 6) % 7)).join(', ')]];
+    if (value === true) return [[word, '']];
+    return [[word, Array.isArray(value) ? value.join(', ') : String(value)]];
+  });
+}
+
+/** By whom: the reader, a name, or else an id. */
+export function actorName(actor: string, name?: string): string {
+  return t('audit.by', { actor: actor === session.value?.sub ? t('audit.you') : name || actor });
 }
 
 export function Audit() {
@@ -81,13 +109,13 @@ export function Audit() {
             <div>
               {entry.href ? <a href={entry.href}>{entry.action}</a> : <strong>{entry.action}</strong>}
               <p class="meta">
-                <span>{t('audit.by', { actor: entry.actor === session.value?.sub ? t('audit.you') : entry.actor })}</span>
+                <span>{actorName(entry.actor, entry.name)}</span>
                 <Time at={entry.at} full seconds />
               </p>
               <p class="meta">
                 {entry.about.map(([name, value]) => (
                   <span key={name}>
-                    {name} <code>{value}</code>
+                    {name} {value && <code>{value}</code>}
                   </span>
                 ))}
               </p>

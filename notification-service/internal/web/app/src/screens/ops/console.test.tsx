@@ -62,7 +62,7 @@ test('the tab of the browser counts the problems', async () => {
   serve(reportService, 'GET', () => ok({ at: '', parts: [] }));
   await show();
   // Nothing is known of any part but the gateway.
-  expect(subject.value).toBe('(12) Console');
+  expect(subject.value).toBe('(13) Console');
 });
 
 test('settings of the city share one tab', async () => {

@@ -7,6 +7,7 @@ import { config } from '../../state/config';
 import { href, route } from '../../ui/router';
 import { clockTime } from '../../ui/time';
 import { useSubject } from '../../ui/title';
+import { readsOnly } from './acts';
 import { Audit } from './audit';
 import { CityCalendar } from './calendar/calendar';
 import { Categories } from './categories/categories';
@@ -20,6 +21,7 @@ import { MessageStory } from './message/message';
 import { Outbox } from './outbox';
 import { Overview } from './overview';
 import { Queues } from './queues';
+import { Reconciliation } from './reconciliation/reconciliation';
 import { Replays } from './replays';
 import { Schedules } from './schedules/schedules';
 import { SearchField, SearchResults } from './search';
@@ -57,6 +59,7 @@ const sections: [Section, ...Section[]] = [
   { path: 'audit', name: 'audit', view: Audit },
   { path: 'search', name: 'search.button', view: SearchResults, hidden: true },
   { path: 'messages', name: 'story', view: MessageStory, hidden: true },
+  { path: 'reconciliation', name: 'reconciliation', view: Reconciliation, hidden: true },
   { path: 'categories', name: 'categories', view: Categories, setting: true },
   { path: 'departments', name: 'departments', view: Departments, setting: true },
   { path: 'calendar', name: 'calendar', view: CityCalendar, setting: true },
@@ -77,6 +80,7 @@ export function Console({ path }: { path: string[] }) {
         <h1 tabIndex={-1}>{t('console')}</h1>
         <SearchField key={route.value.query.get('q') ?? ''} />
       </div>
+      {readsOnly() && <p class="note">{t('console.reads-only')}</p>}
       <nav class="tabs" aria-label={t('console')}>
         {shown
           .filter(({ setting, hidden }) => !setting && !hidden)

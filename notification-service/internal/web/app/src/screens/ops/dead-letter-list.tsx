@@ -9,6 +9,7 @@ import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
 import { go, href, route } from '../../ui/router';
 import { Time } from '../../ui/time';
+import { readsOnly } from './acts';
 import { Reason } from './reason';
 import { ReplayForm } from './replay-form';
 import { ReportLink } from './report-link';
@@ -27,7 +28,7 @@ export function DeadLetterList() {
   const shown = useRef(found.value);
   if (chosen.size === 0 || shown.current?.pages !== found.value?.pages) shown.current = found.value;
   const letters = shown.current?.letters ?? [];
-  const open = letters.filter(({ state }) => state === 'open');
+  const open = readsOnly() ? [] : letters.filter(({ state }) => state === 'open');
   const choose = (ids: number[], on: boolean) => {
     const next = new Set(chosen);
     for (const id of ids) next[on ? 'add' : 'delete'](id);
@@ -68,7 +69,7 @@ export function DeadLetterList() {
             key={letter.id}
             letter={letter}
             chosen={chosen.has(letter.id)}
-            onChoose={letter.state === 'open' ? (on) => choose([letter.id], on) : undefined}
+            onChoose={open.includes(letter) ? (on) => choose([letter.id], on) : undefined}
           />
         ))}
       </ul>

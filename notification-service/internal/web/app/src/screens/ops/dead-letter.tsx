@@ -9,8 +9,10 @@ import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
 import { href } from '../../ui/router';
 import { Time } from '../../ui/time';
+import { Acts } from './acts';
 import { EditForm } from './edit-form';
 import { StoryLink } from './message/message';
+import { NoteForm, NoteText } from './note';
 import { Reason } from './reason';
 import { ReportLink } from './report-link';
 import { Waiting } from './waiting';
@@ -47,8 +49,12 @@ export function DeadLetterDetail({ id }: { id: number }) {
             <ReportLink letter={found} />
             {found.parent_id && <a href={href(`ops/dead-letters/${found.parent_id}`)}>{t('dead.edited-from')}</a>}
           </p>
-          {found.state === 'open' && <Actions letter={found} onDone={letter.refresh} />}
-          {found.state === 'discarded' && <Restore letter={found} onDone={letter.refresh} />}
+          {found.note && <NoteText note={found.note} />}
+          <Acts>
+            {found.state === 'open' && <Actions letter={found} onDone={letter.refresh} />}
+            {found.state === 'discarded' && <Restore letter={found} onDone={letter.refresh} />}
+            <WriteNote letter={found} onDone={letter.refresh} />
+          </Acts>
           <Part name={t('dead.body')} value={found.body} />
           <Part name={t('dead.headers')} value={found.headers} />
           <Part name={t('dead.properties')} value={found.properties} />
@@ -104,6 +110,22 @@ function Restore({ letter, onDone }: { letter: DeadLetter; onDone(): void }) {
         {t('dead.restore')}
       </button>
       {asked && <Reason title={t('dead.restore')} hint={t('dead.restore.hint')} onSubmit={restore} onClose={close} />}
+    </div>
+  );
+}
+
+function WriteNote({ letter, onDone }: { letter: DeadLetter; onDone(): void }) {
+  const [open, setOpen] = useState(false);
+  const close = () => {
+    setOpen(false);
+    onDone();
+  };
+  return (
+    <div class="bar">
+      <button type="button" aria-haspopup="dialog" onClick={() => setOpen(true)}>
+        {t(letter.note ? 'dead.note.edit' : 'dead.note.add')}
+      </button>
+      {open && <NoteForm cause={letter} note={letter.note} onClose={close} />}
     </div>
   );
 }

@@ -7,9 +7,11 @@ import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
 import { href, route } from '../../ui/router';
 import { Time } from '../../ui/time';
+import { Acts } from './acts';
 import { DeadLetterDetail } from './dead-letter';
 import { DeadLetterList, Search } from './dead-letter-list';
 import { Figure } from './figure';
+import { NoteForm, NoteText } from './note';
 import { Reason } from './reason';
 import { ReplayForm } from './replay-form';
 import { selectionOf } from './selection';
@@ -79,7 +81,7 @@ export function rateOf({ open, oldest, newest }: Pick<DeadLetterGroup, 'open' | 
 }
 
 function Group({ group, onDone }: { group: DeadLetterGroup; onDone(): void }) {
-  const [open, setOpen] = useState<'replay' | 'discard'>();
+  const [open, setOpen] = useState<'replay' | 'discard' | 'note'>();
   const close = () => {
     setOpen(undefined);
     onDone();
@@ -105,15 +107,22 @@ function Group({ group, onDone }: { group: DeadLetterGroup; onDone(): void }) {
           </span>
           {rateOf(group) && <span>{rateOf(group)}</span>}
         </p>
+        {group.note && <NoteText note={group.note} />}
       </div>
-      <div class="bar">
-        <button type="button" aria-haspopup="dialog" onClick={() => setOpen('replay')}>
-          {t('replay')}
-        </button>
-        <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setOpen('discard')}>
-          {t('discard')}
-        </button>
-      </div>
+      <Acts>
+        <div class="bar">
+          <button type="button" aria-haspopup="dialog" onClick={() => setOpen('note')}>
+            {t(group.note ? 'dead.note.edit' : 'dead.note.add')}
+          </button>
+          <button type="button" aria-haspopup="dialog" onClick={() => setOpen('replay')}>
+            {t('replay')}
+          </button>
+          <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setOpen('discard')}>
+            {t('discard')}
+          </button>
+        </div>
+      </Acts>
+      {open === 'note' && <NoteForm cause={group} note={group.note} onClose={close} />}
       {open === 'replay' && <ReplayForm selection={selection} count={group.open} onClose={close} />}
       {open === 'discard' && <Reason title={tn('dead.discard', group.open)} onSubmit={discard} onClose={close} />}
     </li>

@@ -1,21 +1,21 @@
-import { useEffect, useState } from 'preact/hooks';
-
 import { must, reportService, type Department } from '../../api/client';
 import { t } from '../../lang/console';
 import { categories } from '../../state/categories';
+import { createEdited, useEdited } from '../../state/edited';
 import { toast } from '../../state/toasts';
+import { Discard } from '../../ui/edited';
 import { Fault } from '../../ui/problem';
+import { Acts, Fields } from './acts';
+
+export const edited = createEdited<Department[]>(async () => (await must(reportService.GET('/reports/departments'))).departments);
 
 /** The city's departments, and which of them get the reports of which category. All are saved together. */
 export function Departments() {
-  const [all, setAll] = useState<Department[]>();
-  const [error, setError] = useState<unknown>();
-  const read = () => {
-    setError(undefined);
-    must(reportService.GET('/reports/departments')).then(({ departments }) => setAll(departments), setError);
-  };
-  useEffect(read, []);
-  if (!all) return <Fault error={error} retry={read} />;
+  useEdited(edited);
+  const all = edited.value.value;
+  const error = edited.error.value;
+  if (!all) return <Fault error={error} retry={() => void edited.load()} />;
+  const setAll = edited.set;
 
   const change = (id: number, part: Partial<Department>) => setAll(all.map((each) => (each.id === id ? { ...each, ...part } : each)));
   /** A category goes to one department: it leaves the one that had it. */
@@ -30,60 +30,66 @@ export function Departments() {
     event.preventDefault();
     const body = { departments: all.map((each) => ({ ...each, name: each.name.trim() })) };
     must(reportService.PUT('/reports/departments', { body })).then(({ departments }) => {
-      setAll(departments);
-      setError(undefined);
+      edited.show(departments);
       toast(t('departments.saved'));
-    }, setError);
+    }, edited.fail);
   };
   return (
     <form class="stack narrow" onSubmit={submit}>
       <p class="quiet">{t('departments.hint')}</p>
       {all.length === 0 && <p class="empty">{t('departments.none')}</p>}
-      {all.map(({ id, name, category_ids }) => (
-        <fieldset key={id} class="panel bare">
-          <legend class="hidden">{name || t('work.department')}</legend>
-          <label class="field">
-            <span>{t('departments.name')}</span>
-            <input
-              required
-              maxLength={100}
-              pattern=".*\S.*"
-              value={name}
-              onInput={(event) => change(id, { name: event.currentTarget.value })}
-            />
-          </label>
-          <fieldset class="choices">
-            <legend>{t('departments.categories')}</legend>
-            {categories.value
-              .filter(({ id, retired }) => !retired || category_ids.includes(id))
-              .map((category) => (
-                <label key={category.id} class="chip">
-                  <input
-                    type="checkbox"
-                    checked={category_ids.includes(category.id)}
-                    onChange={(event) => route(category.id, id, event.currentTarget.checked)}
-                  />
-                  <span>{category.name}</span>
-                </label>
-              ))}
+      <Fields>
+        {all.map(({ id, name, category_ids }) => (
+          <fieldset key={id} class="panel bare">
+            <legend class="hidden">{name || t('work.department')}</legend>
+            <label class="field">
+              <span>{t('departments.name')}</span>
+              <input
+                required
+                maxLength={100}
+                pattern=".*\S.*"
+                value={name}
+                onInput={(event) => change(id, { name: event.currentTarget.value })}
+              />
+            </label>
+            <fieldset class="choices">
+              <legend>{t('departments.categories')}</legend>
+              {categories.value
+                .filter(({ id, retired, accepts_reports }) => (!retired && accepts_reports) || category_ids.includes(id))
+                .map((category) => (
+                  <label key={category.id} class="chip">
+                    <input
+                      type="checkbox"
+                      checked={category_ids.includes(category.id)}
+                      onChange={(event) => route(category.id, id, event.currentTarget.checked)}
+                    />
+                    <span>{category.name}</span>
+                  </label>
+                ))}
+            </fieldset>
+            <Acts>
+              <p>
+                <button type="button" class="danger-quiet" onClick={() => setAll(all.filter((each) => each.id !== id))}>
+                  {t('departments.remove')}
+                </button>
+              </p>
+            </Acts>
           </fieldset>
-          <p>
-            <button type="button" class="danger-quiet" onClick={() => setAll(all.filter((each) => each.id !== id))}>
-              {t('departments.remove')}
-            </button>
-          </p>
-        </fieldset>
-      ))}
+        ))}
+      </Fields>
       <Fault error={error} />
-      <p class="bar">
-        <button
-          type="button"
-          onClick={() => setAll([...all, { id: Math.max(0, ...all.map(({ id }) => id)) + 1, name: '', category_ids: [] }])}
-        >
-          {t('departments.add')}
-        </button>
-        <button class="primary">{t('departments.save')}</button>
-      </p>
+      <Acts>
+        <p class="bar">
+          <button
+            type="button"
+            onClick={() => setAll([...all, { id: Math.max(0, ...all.map(({ id }) => id)) + 1, name: '', category_ids: [] }])}
+          >
+            {t('departments.add')}
+          </button>
+          <button class="primary">{t('departments.save')}</button>
+          <Discard edited={edited} />
+        </p>
+      </Acts>
     </form>
   );
 }

@@ -21,9 +21,10 @@ const source = (names: HealthPart['name'][], ...changed: HealthPart[]): Source =
   parts: names.map((name) => changed.find((each) => each.name === name) ?? part(name)),
   answeredAt: Date.parse(READ),
 });
-const reports = (...changed: HealthPart[]) => source(['database', 'broker', 'relay', 'outbox', 'photos', 'jobs'], ...changed);
+const reports = (...changed: HealthPart[]) =>
+  source(['database', 'broker', 'relay', 'outbox', 'photos', 'reconciliation', 'jobs'], ...changed);
 const notifications = (...changed: HealthPart[]) =>
-  source(['database', 'broker', 'consumers', 'dead_letters', 'mail', 'push', 'webhooks', 'jobs'], ...changed);
+  source(['database', 'broker', 'consumers', 'dead_letters', 'mail', 'push', 'webhooks', 'reconciliation', 'jobs'], ...changed);
 const well: Health = { reports: reports(), notifications: notifications() };
 
 /** The lights that are not good, and what each says. */
@@ -31,7 +32,7 @@ const wrong = (health: Health) =>
   Object.fromEntries(lightsOf(health).flatMap(({ name, state, causes }) => (state === 'good' ? [] : [[name, [state, ...causes]]])));
 
 test('all is well only once everything was read', () => {
-  expect(lightsOf(well)).toHaveLength(13);
+  expect(lightsOf(well)).toHaveLength(14);
   expect(wrong(well)).toEqual({});
   const nothing = lightsOf({ reports: {}, notifications: {} });
   expect([...new Set(nothing.map(({ state }) => state))]).toEqual(['unknown']);
@@ -40,6 +41,11 @@ test('all is well only once everything was read', () => {
 const unknown = (name: HealthPart['name'], cause: string) => part(name, 'unknown', { cause });
 
 test.each<[string, Health, Partial<Record<LightName, [State, ...string[]]>>]>([
+  [
+    'an endpoint that has failed for half of the time',
+    { reports: reports(), notifications: notifications(part('webhooks', 'warning', { cause: 'disabling', names: ['Work orders'] })) },
+    { webhooks: ['warning', 'Half of the time after which it is disabled has passed without a success: Work orders'] },
+  ],
   [
     'the database of notifications',
     {
@@ -81,6 +87,20 @@ test.each<[string, Health, Partial<Record<LightName, [State, ...string[]]>>]>([
     { photos: ['bad', 'photo-worker does not run.'] },
   ],
   [
+    'messages of a group',
+    {
+      reports: reports(part('reconciliation', 'warning', { cause: 'late', names: ['photos'] })),
+      notifications: notifications(part('reconciliation', 'bad', { cause: 'missing', names: ['notifications', 'webhooks'], count: 3 })),
+    },
+    {
+      reconciliation: [
+        'bad',
+        'photos has had nothing to compare for more than five minutes.',
+        '3 published messages did not reach notifications, webhooks.',
+      ],
+    },
+  ],
+  [
     'a job of each service',
     {
       reports: reports(part('jobs', 'bad', { cause: 'failed', names: ['retention'] })),
@@ -97,6 +117,7 @@ test.each<[string, Health, Partial<Record<LightName, [State, ...string[]]>>]>([
       relay: ['unknown', 'report-service does not answer.'],
       outbox: ['unknown', 'report-service does not answer.'],
       photos: ['unknown', 'report-service does not answer.'],
+      reconciliation: ['unknown', 'report-service does not answer.'],
       jobs: ['unknown', 'report-service does not answer.'],
     },
   ],

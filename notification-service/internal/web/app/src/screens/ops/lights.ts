@@ -28,6 +28,13 @@ const LIGHTS = {
   mail: { of: [['notifications', 'mail']], path: 'ops/email' },
   push: { of: [['notifications', 'push']], path: 'ops/queues' },
   webhooks: { of: [['notifications', 'webhooks']], path: 'ops/webhooks' },
+  reconciliation: {
+    of: [
+      ['reports', 'reconciliation'],
+      ['notifications', 'reconciliation'],
+    ],
+    path: 'ops/reconciliation',
+  },
   jobs: {
     of: [
       ['reports', 'jobs'],

@@ -46,6 +46,43 @@ const outbox: OutboxStats = {
   },
 };
 
+test('each refused message says what waits behind it, and a failed one that nothing does', async () => {
+  const message = {
+    id: 'm1',
+    routing_key: 'report.created',
+    report_id: 'r1',
+    created_at: '2026-11-22T07:30:00Z',
+    retry_count: 2,
+    status: 'pending',
+  };
+  const refused = {
+    messages: [
+      {
+        message: { ...message, next_attempt_at: '2026-11-22T07:30:09Z', last_error: 'nacked' },
+        behind: 3,
+        behind_since: '2026-11-22T07:30:05Z',
+      },
+      { message: { ...message, id: 'm2' }, behind: 0 },
+    ],
+  };
+  const answers: Record<string, unknown> = {
+    '/admin/outbox/history': { since: '2026-11-22T07:30:00Z', step_seconds: 10, replicas: [], series: [] },
+    '/admin/outbox/stats': outbox,
+    '/admin/outbox/refused': refused,
+    '/admin/outbox/messages': { messages: [{ ...message, id: 'm3', status: 'failed' }] },
+  };
+  serve(reportService, 'GET', (path) => ok(answers[path]));
+  const root = document.createElement('div');
+  await act(() => render(<Outbox />, root));
+  for (let i = 0; i < 3; i++) await act(settled);
+  const rows = [...root.querySelectorAll('[aria-labelledby=refused] li')].map(({ textContent }) => textContent);
+  expect(rows[0]).toMatch(/next attempt .*30[:.]09.*3 later messages of its report wait behind it\. The oldest is from/);
+  expect(rows[1]).toContain('Nothing waits behind it.');
+  expect([...root.querySelectorAll('[aria-labelledby=refused] a')].map((a) => a.getAttribute('href'))).toContain('/ops/messages/m1');
+  expect(root.textContent).toContain('Nothing waits behind a failed message');
+  await act(() => render(null, root));
+});
+
 test('an operator sees what the relay does, and who publishes which shard until when', async () => {
   const history = { since: '2026-11-22T07:30:00Z', step_seconds: 10, replicas: [], series: [] };
   const answers: Record<string, unknown> = { '/admin/outbox/history': history, '/admin/outbox/stats': outbox };

@@ -9,10 +9,12 @@ import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
 import { href } from '../../ui/router';
 import { Time, timeWithSeconds } from '../../ui/time';
+import { Acts } from './acts';
 import { Figure } from './figure';
 import { StoryLink } from './message/message';
 import { ChooseRange, useOutboxPast } from './past';
 import { Reason } from './reason';
+import { Refused } from './refused';
 import { Waiting } from './waiting';
 
 const readStats = () => must(reportService.GET('/admin/outbox/stats'));
@@ -31,11 +33,15 @@ export function Outbox() {
       <Fault error={error} retry={failed.refresh} />
       <Backlog stats={stats.value} />
       <Relay stats={stats.value} />
+      <Refused />
       <div class="bar spread">
         <h2>{t('outbox.failed')}</h2>
-        <RetryAll messages={messages} onDone={failed.refresh} />
+        <Acts>
+          <RetryAll messages={messages} onDone={failed.refresh} />
+        </Acts>
       </div>
       {messages.length === 0 && <p class="empty">{t('outbox.none-failed')}</p>}
+      {messages.length > 0 && <p class="quiet">{t('outbox.failed.hint')}</p>}
       <ul class="rows">
         {messages.map((message) => (
           <Failed key={message.id} message={message} onDone={failed.refresh} />
@@ -174,14 +180,16 @@ function Failed({ message, onDone }: { message: OutboxMessage; onDone(): void })
         {message.last_error && <code>{message.last_error}</code>}
         <Fault error={error} />
       </div>
-      <div class="bar">
-        <button type="button" onClick={retry}>
-          {t('retry')}
-        </button>
-        <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setDiscarding(true)}>
-          {t('discard')}
-        </button>
-      </div>
+      <Acts>
+        <div class="bar">
+          <button type="button" onClick={retry}>
+            {t('retry')}
+          </button>
+          <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setDiscarding(true)}>
+            {t('discard')}
+          </button>
+        </div>
+      </Acts>
       {discarding && <Reason title={t('discard')} onSubmit={discard} onClose={() => setDiscarding(false)} />}
     </li>
   );

@@ -6,6 +6,7 @@ import { Chart, ChooseScale, Spark } from '../../ui/chart';
 import { Modal } from '../../ui/modal';
 import { usePoll } from '../../ui/poll';
 import { Fault } from '../../ui/problem';
+import { Acts, readsOnly } from './acts';
 import { Delayed } from './delayed/delayed';
 import { ChooseRange, usePoolPast, type Past } from './past';
 import { Waiting } from './waiting';
@@ -227,18 +228,21 @@ function Details({ pool, past, onDone }: { pool: WorkerPool; past: Past | undefi
           {t(copies.leader ? 'queues.copies-led' : 'queues.copies-unled', { leader: copies.leader, members: copies.members.join(', ') })}
         </p>
       )}
-      <div class="bar spread">
-        <Sizes pool={pool} onChange={change} />
-        {pool.paused ? (
-          <button type="button" onClick={() => change({ paused: false })}>
-            {t('queues.resume')}
-          </button>
-        ) : (
-          <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setPausing(true)}>
-            {t('queues.pause')}
-          </button>
-        )}
-      </div>
+      <Acts>
+        <div class="bar spread">
+          <Sizes pool={pool} onChange={change} />
+          {pool.paused ? (
+            <button type="button" onClick={() => change({ paused: false })}>
+              {t('queues.resume')}
+            </button>
+          ) : (
+            <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setPausing(true)}>
+              {t('queues.pause')}
+            </button>
+          )}
+        </div>
+      </Acts>
+      {readsOnly() && <p>{t('queues.sizes', { workers: number(pool.concurrency), prefetch: number(pool.prefetch) })}</p>}
       {past && !pool.elsewhere && (
         <Chart
           label={t('queues.handler')}

@@ -8,6 +8,7 @@ import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
 import { href } from '../../ui/router';
 import { Time } from '../../ui/time';
+import { Acts } from './acts';
 import { Waiting } from './waiting';
 
 const read = () => must(notificationService.GET('/admin/dlq/replays'));
@@ -97,13 +98,15 @@ function Row({ replay, onDone }: { replay: Replay; onDone(): void }) {
         {replay.reason && <p class="quiet">{stopReason(replay.reason)}</p>}
         <Fault error={error} />
       </div>
-      <div class="bar">
-        {actionsOf(replay).map((action) => (
-          <button key={action} type="button" onClick={() => send(action)}>
-            {t(`replays.${action}`)}
-          </button>
-        ))}
-      </div>
+      <Acts>
+        <div class="bar">
+          {actionsOf(replay).map((action) => (
+            <button key={action} type="button" onClick={() => send(action)}>
+              {t(`replays.${action}`)}
+            </button>
+          ))}
+        </div>
+      </Acts>
     </li>
   );
 }

@@ -6,6 +6,9 @@ import { moveBack, type Moved } from '../../state/moved';
 import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
 
+/** What came of an act is shown for so long. Who takes it back later moves the reports by hand. */
+const SHOWN_MS = 60_000;
+
 interface Props {
   /** The selected reports. */
   chosen: Task[];
@@ -47,6 +50,12 @@ export function ActBar({ chosen, done, undoing, onMove, onAssign, onClear, onUnd
     }
     setBusy(false);
   };
+  useEffect(() => {
+    if (!done) return;
+    const timer = setTimeout(onClose, SHOWN_MS);
+    return () => clearTimeout(timer);
+    // A result that is taken back is another one.
+  }, [done, undone]);
   undoing.current = () => void undo();
   const close = () => {
     setUndone(undefined);

@@ -4,9 +4,10 @@ import type { Category, Task } from '../../api/client';
 import { t } from '../../lang/queue';
 import { addressAt } from '../../map/geocoder';
 import { Map } from '../../map/map';
+import { PlaceSearch } from '../../map/place-search';
 import type { Plot } from '../../map/plot';
 import { categories } from '../../state/categories';
-import { inCity } from '../../state/config';
+import { canSearch, inCity } from '../../state/config';
 import { correctReport } from '../../state/work';
 import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
@@ -30,6 +31,7 @@ export function CorrectDialog({ task, onTask, onClose }: Props) {
   const [reason, setReason] = useState(t('correct.reason.usual'));
   const [outside, setOutside] = useState(false);
   const [mapped, setMapped] = useState(false);
+  const [mapless, setMapless] = useState(false);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
   const form = useRef<HTMLFormElement>(null);
@@ -105,7 +107,29 @@ export function CorrectDialog({ task, onTask, onClose }: Props) {
         <details onToggle={(event) => event.currentTarget.open && setMapped(true)}>
           <summary>{t('correct.place')}</summary>
           <div class="stack">
-            {mapped && <Map label={t('map.pick')} chosen={position !== undefined} onCenter={pick} onReady={ready} />}
+            {mapped && canSearch(mapless) && (
+              <PlaceSearch
+                plot={plot}
+                onFound={({ name, quarter, position: found, unknownNumber }) => {
+                  plot.current?.moveTo(found);
+                  const street = unknownNumber ? `${name} ${unknownNumber}` : name;
+                  given.current = [street, quarter].filter((part) => part !== '').join(', ');
+                  setAddress(given.current);
+                  pick(found);
+                  // The official wrote the number: the house below the pin does not take it away.
+                  if (unknownNumber) given.current = '';
+                }}
+              />
+            )}
+            {mapped && (
+              <Map
+                label={t('map.pick')}
+                chosen={position !== undefined}
+                onCenter={pick}
+                onReady={ready}
+                onFailed={() => setMapless(true)}
+              />
+            )}
             {outside && (
               <p class="fault" role="status">
                 {t('place.outside')}

@@ -1,21 +1,22 @@
-import { useEffect, useState } from 'preact/hooks';
-
-import type { Status, Template } from '../../api/client';
+import { must, reportService, type Status, type Template } from '../../api/client';
 import { t } from '../../lang/queue';
-import { saveTemplates, templates } from '../../state/desk';
+import { saveTemplates } from '../../state/desk';
+import { createEdited, useEdited } from '../../state/edited';
 import { toast } from '../../state/toasts';
 import { STATUSES } from '../../ui/badge';
+import { Discard } from '../../ui/edited';
 import { Fault } from '../../ui/problem';
 import { Skeleton } from '../../ui/skeleton';
 
+export const edited = createEdited<Template[]>(async () => (await must(reportService.GET('/reports/templates'))).templates);
+
 /** What officials write often, to be written and changed. All are saved together. */
 export function TemplatesScreen() {
-  const saved = templates.value;
-  const [all, setAll] = useState(saved ?? []);
-  const [error, setError] = useState<unknown>();
-  // What was read, or saved, replaces what is in the fields.
-  useEffect(() => setAll(saved ?? []), [saved]);
-  if (!saved) return <Skeleton />;
+  useEdited(edited);
+  const all = edited.value.value;
+  const error = edited.error.value;
+  if (!all) return error ? <Fault error={error} retry={() => void edited.load()} /> : <Skeleton />;
+  const setAll = edited.set;
 
   const change = (id: number, part: Partial<Template>) => setAll(all.map((each) => (each.id === id ? { ...each, ...part } : each)));
   const setStatus = (template: Template, status: string) => {
@@ -24,10 +25,10 @@ export function TemplatesScreen() {
   };
   const submit = (event: Event) => {
     event.preventDefault();
-    saveTemplates(all.map((each) => ({ ...each, title: each.title.trim(), text: each.text.trim() }))).then(() => {
-      setError(undefined);
+    saveTemplates(all.map((each) => ({ ...each, title: each.title.trim(), text: each.text.trim() }))).then((saved) => {
+      edited.show(saved);
       toast(t('templates.saved'));
-    }, setError);
+    }, edited.fail);
   };
   return (
     <form class="stack narrow" onSubmit={submit}>
@@ -81,6 +82,7 @@ export function TemplatesScreen() {
           {t('templates.add')}
         </button>
         <button class="primary">{t('templates.save')}</button>
+        <Discard edited={edited} />
       </p>
     </form>
   );

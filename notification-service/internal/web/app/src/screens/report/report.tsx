@@ -113,7 +113,7 @@ function Head({ open, report }: { open: OpenReport; report: Report }) {
         </button>
         {report.mine && report.privacy_level === 'public' && <HideName open={open} />}
         {report.mine && report.status === 'pending' && !report.withdrawn_at && <Withdraw open={open} />}
-        {session.value?.role !== 'official' && !report.mine && <ReportAbuse id={report.id} />}
+        {session.value?.role !== 'official' && session.value?.role !== 'auditor' && !report.mine && <ReportAbuse id={report.id} />}
       </div>
     </header>
   );

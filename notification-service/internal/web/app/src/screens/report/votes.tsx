@@ -47,6 +47,7 @@ export function Votes({ open, report }: { open: OpenReport; report: Report }) {
         <output aria-live="polite">{number(report.score)}</output> <span class="quiet">{tn('score', report.score)}</span>
       </p>
       {!report.mine &&
+        session.value?.role !== 'auditor' &&
         (['upvote', 'downvote'] as const).map((type) => (
           <button
             key={type}

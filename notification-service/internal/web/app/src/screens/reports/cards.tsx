@@ -47,7 +47,7 @@ export function Nothing({ text }: { text: string }) {
   return (
     <>
       <p>{text}</p>
-      {session.value?.role !== 'operator' && (
+      {session.value?.role !== 'operator' && session.value?.role !== 'auditor' && (
         <p>
           <a class="button primary" href={href('new')}>
             {t('new')}

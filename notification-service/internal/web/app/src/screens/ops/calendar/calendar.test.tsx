@@ -7,7 +7,7 @@ import { setLanguage } from '../../../lang/i18n';
 import { categories } from '../../../state/categories';
 import { category, ok, refused, serve } from '../../../testing/api';
 import { settled } from '../../../testing/browser';
-import { CityCalendar } from './calendar';
+import { CityCalendar, edited } from './calendar';
 
 const set: Calendar = {
   zone: 'Asia/Jakarta',
@@ -43,6 +43,7 @@ const type = (label: string, value: string) =>
 beforeEach(() => {
   root = document.createElement('div');
   document.body.replaceChildren(root);
+  edited.show(set);
   categories.value = [category({ id: 1, name: 'Roads and potholes' }), category({ id: 2, name: 'Street lights and signals' })];
 });
 
@@ -114,4 +115,18 @@ test('says in the reader’s language that there is no such zone', async () => {
   await click('Simpan kalender');
   expect(root.querySelector('[role=alert]')!.textContent).toContain('zona waktu');
   expect(root.querySelector('legend')!.textContent).toBe('Senin');
+});
+
+test('one day’s hours become those of all working days, and a signpost has no target', async () => {
+  categories.value = [category({ id: 1, name: 'Roads' }), category({ id: 3, name: 'Water works', accepts_reports: false })];
+  serve(reportService, 'GET', () => ok(set));
+  const put = serve(reportService, 'PUT', () => ok(set));
+  await show();
+  expect([...root.querySelectorAll('input[type=number]')]).toHaveLength(1);
+  await click('Same hours as Monday on all working days');
+  await click('Save calendar');
+  expect((put.mock.lastCall?.[1]?.body as Calendar).shifts).toEqual([
+    { day: 'monday', from: '07:30', to: '16:00' },
+    { day: 'sunday', from: '07:30', to: '16:00' },
+  ]);
 });

@@ -1,11 +1,14 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 
 import { Failure, must, reportService, type Calendar, type Shift } from '../../../api/client';
 import { t } from '../../../lang/console';
 import { inUse } from '../../../state/categories';
+import { createEdited, useEdited } from '../../../state/edited';
 import { toast } from '../../../state/toasts';
+import { Discard } from '../../../ui/edited';
 import { Fault } from '../../../ui/problem';
 import { weekdayName } from '../../../ui/time';
+import { Acts, Fields } from '../acts';
 import { Holidays } from './holidays';
 
 const DAYS: Shift['day'][] = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'];
@@ -16,23 +19,30 @@ const MIDNIGHT = '00:00';
 /** A year of hours, as the server takes it. */
 const MAX_HOURS = 8784;
 
+export const edited = createEdited<Calendar>(() => must(reportService.GET('/reports/calendar')));
+
 /** When the city works, and how long it gives itself for reports of each category. All is saved together. */
 export function CityCalendar() {
-  const [calendar, setCalendar] = useState<Calendar>();
-  const [error, setError] = useState<unknown>();
   const [tried, setTried] = useState(false);
-  const read = () => {
-    setError(undefined);
-    must(reportService.GET('/reports/calendar')).then(setCalendar, setError);
-  };
-  useEffect(read, []);
-  if (!calendar) return <Fault error={error} retry={read} />;
+  useEdited(edited);
+  const calendar = edited.value.value;
+  const error = edited.error.value;
+  if (!calendar) return <Fault error={error} retry={() => void edited.load()} />;
 
   const { zone, shifts, targets } = calendar;
-  const change = (part: Partial<Calendar>) => setCalendar({ ...calendar, ...part });
+  const change = (part: Partial<Calendar>) => edited.set({ ...calendar, ...part });
   const setHours = (category: number, hours: number) => {
     const others = targets.filter(({ category_id }) => category_id !== category);
     change({ targets: Number.isNaN(hours) ? others : [...others, { category_id: category, hours }] });
+  };
+  // A signpost takes no reports; it may still have a target from before.
+  const targeted = inUse.value.filter(
+    ({ id, accepts_reports }) => accepts_reports || targets.some(({ category_id }) => category_id === id),
+  );
+  /** Gives all days on which the city works the hours of one of them. */
+  const spread = (own: Span[]) => {
+    const working = DAYS.filter((day) => shifts.some((shift) => shift.day === day));
+    change({ shifts: working.flatMap((day) => own.map(({ from, to }) => ({ day, from, to }))) });
   };
   const wrong = DAYS.some((day) => faultOf(shifts.filter((shift) => shift.day === day)));
   const submit = (event: Event) => {
@@ -40,79 +50,84 @@ export function CityCalendar() {
     setTried(true);
     if (wrong || shifts.length === 0) return;
     must(reportService.PUT('/reports/calendar', { body: calendar })).then((saved) => {
-      setCalendar(saved);
-      setError(undefined);
+      edited.show(saved);
       toast(t('calendar.saved'));
-    }, setError);
+    }, edited.fail);
   };
   const zoneRefused = error instanceof Failure && error.fault('/zone');
   return (
     <form class="stack narrow" onSubmit={submit}>
       <p class="quiet">{t('calendar.hint')}</p>
-      <label class="field panel">
-        <span>{t('calendar.zone')}</span>
-        <input
-          required
-          list="zones"
-          maxLength={64}
-          autocomplete="off"
-          value={zone}
-          onInput={(event) => change({ zone: event.currentTarget.value.trim() })}
-        />
-        <datalist id="zones">
-          {Intl.supportedValuesOf('timeZone').map((name) => (
-            <option key={name} value={name} />
-          ))}
-        </datalist>
-        {zoneRefused && (
-          <small class="fault" role="alert">
-            {t('calendar.zone.refused')}
-          </small>
-        )}
-      </label>
-      <section class="panel stack" aria-labelledby="hours">
-        <h2 id="hours">{t('calendar.hours')}</h2>
-        <p class="quiet">{t('calendar.hours.hint')}</p>
-        {DAYS.map((day, i) => (
-          <Day
-            key={day}
-            name={weekdayName(i)}
-            shifts={shifts.filter((shift) => shift.day === day)}
-            onChange={(own) =>
-              change({ shifts: [...shifts.filter((shift) => shift.day !== day), ...own.map((span) => ({ ...span, day }))] })
-            }
+      <Fields>
+        <label class="field panel">
+          <span>{t('calendar.zone')}</span>
+          <input
+            required
+            list="zones"
+            maxLength={64}
+            autocomplete="off"
+            value={zone}
+            onInput={(event) => change({ zone: event.currentTarget.value.trim() })}
           />
-        ))}
-        {tried && shifts.length === 0 && (
-          <p class="fault" role="alert">
-            {t('calendar.never-works')}
-          </p>
-        )}
-      </section>
-      <Holidays days={calendar.holidays} onChange={(holidays) => change({ holidays })} />
-      <section class="panel stack" aria-labelledby="targets">
-        <h2 id="targets">{t('calendar.targets')}</h2>
-        <p class="quiet">{t('calendar.targets.hint')}</p>
-        {inUse.value.map(({ id, name }) => (
-          <label key={id} class="field">
-            <span>{name}</span>
-            <input
-              type="number"
-              inputMode="numeric"
-              min={1}
-              max={MAX_HOURS}
-              step={1}
-              placeholder={t('calendar.no-target')}
-              value={targets.find(({ category_id }) => category_id === id)?.hours ?? ''}
-              onInput={(event) => setHours(id, event.currentTarget.valueAsNumber)}
+          <datalist id="zones">
+            {Intl.supportedValuesOf('timeZone').map((name) => (
+              <option key={name} value={name} />
+            ))}
+          </datalist>
+          {zoneRefused && (
+            <small class="fault" role="alert">
+              {t('calendar.zone.refused')}
+            </small>
+          )}
+        </label>
+        <section class="panel stack" aria-labelledby="hours">
+          <h2 id="hours">{t('calendar.hours')}</h2>
+          <p class="quiet">{t('calendar.hours.hint')}</p>
+          {DAYS.map((day, i) => (
+            <Day
+              key={day}
+              name={weekdayName(i)}
+              shifts={shifts.filter((shift) => shift.day === day)}
+              onChange={(own) =>
+                change({ shifts: [...shifts.filter((shift) => shift.day !== day), ...own.map((span) => ({ ...span, day }))] })
+              }
+              onSpread={spread}
             />
-          </label>
-        ))}
-      </section>
+          ))}
+          {tried && shifts.length === 0 && (
+            <p class="fault" role="alert">
+              {t('calendar.never-works')}
+            </p>
+          )}
+        </section>
+        <Holidays days={calendar.holidays} onChange={(holidays) => change({ holidays })} />
+        <section class="panel stack" aria-labelledby="targets">
+          <h2 id="targets">{t('calendar.targets')}</h2>
+          <p class="quiet">{t('calendar.targets.hint')}</p>
+          {targeted.map(({ id, name }) => (
+            <label key={id} class="field">
+              <span>{name}</span>
+              <input
+                type="number"
+                inputMode="numeric"
+                min={1}
+                max={MAX_HOURS}
+                step={1}
+                placeholder={t('calendar.no-target')}
+                value={targets.find(({ category_id }) => category_id === id)?.hours ?? ''}
+                onInput={(event) => setHours(id, event.currentTarget.valueAsNumber)}
+              />
+            </label>
+          ))}
+        </section>
+      </Fields>
       {!zoneRefused && <Fault error={error} />}
-      <p class="bar">
-        <button class="primary">{t('calendar.save')}</button>
-      </p>
+      <Acts>
+        <p class="bar">
+          <button class="primary">{t('calendar.save')}</button>
+          <Discard edited={edited} />
+        </p>
+      </Acts>
     </form>
   );
 }
@@ -123,10 +138,11 @@ interface DayProps {
   name: string;
   shifts: Span[];
   onChange(shifts: Span[]): void;
+  onSpread(shifts: Span[]): void;
 }
 
 /** The hours of one weekday; none is a day off. */
-function Day({ name, shifts, onChange }: DayProps) {
+function Day({ name, shifts, onChange, onSpread }: DayProps) {
   const fault = faultOf(shifts);
   const put = (place: number, part: Partial<Span>) => onChange(shifts.map((span, i) => (i === place ? { ...span, ...part } : span)));
   return (
@@ -148,14 +164,16 @@ function Day({ name, shifts, onChange }: DayProps) {
               onInput={({ currentTarget: { value } }) => put(i, { to: value === MIDNIGHT ? DAY_END : value })}
             />
           </label>
-          <button
-            type="button"
-            class="danger-quiet"
-            aria-label={t('calendar.remove-hours', { day: name, from, to })}
-            onClick={() => onChange(shifts.filter((_, other) => other !== i))}
-          >
-            {t('calendar.remove')}
-          </button>
+          <Acts>
+            <button
+              type="button"
+              class="danger-quiet"
+              aria-label={t('calendar.remove-hours', { day: name, from, to })}
+              onClick={() => onChange(shifts.filter((_, other) => other !== i))}
+            >
+              {t('calendar.remove')}
+            </button>
+          </Acts>
         </div>
       ))}
       {fault && (
@@ -163,16 +181,23 @@ function Day({ name, shifts, onChange }: DayProps) {
           {t(fault)}
         </small>
       )}
-      <p>
-        <button
-          type="button"
-          class="link"
-          aria-label={t('calendar.add-hours.to', { day: name })}
-          onClick={() => onChange([...shifts, shifts.length === 0 ? OFFICE_HOURS : { from: '', to: '' }])}
-        >
-          {t('calendar.add-hours')}
-        </button>
-      </p>
+      <Acts>
+        <p class="bar">
+          <button
+            type="button"
+            class="link"
+            aria-label={t('calendar.add-hours.to', { day: name })}
+            onClick={() => onChange([...shifts, shifts.length === 0 ? OFFICE_HOURS : { from: '', to: '' }])}
+          >
+            {t('calendar.add-hours')}
+          </button>
+          {shifts.length > 0 && (
+            <button type="button" class="link" aria-label={t('calendar.same-hours.as', { day: name })} onClick={() => onSpread(shifts)}>
+              {t('calendar.same-hours')}
+            </button>
+          )}
+        </p>
+      </Acts>
     </fieldset>
   );
 }

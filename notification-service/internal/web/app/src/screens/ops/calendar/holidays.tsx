@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import { language, t } from '../../../lang/console';
+import { Acts } from '../acts';
 
 interface Props {
   /** Dates such as 2026-12-25. */
@@ -24,35 +25,39 @@ export function Holidays({ days, onChange }: Props) {
         {days.map((each) => (
           <li key={each}>
             <time dateTime={each}>{nameOf(each)}</time>
-            <button
-              type="button"
-              class="danger-quiet"
-              aria-label={t('calendar.remove-holiday', { day: nameOf(each) })}
-              onClick={() => onChange(days.filter((other) => other !== each))}
-            >
-              {t('calendar.remove')}
-            </button>
+            <Acts>
+              <button
+                type="button"
+                class="danger-quiet"
+                aria-label={t('calendar.remove-holiday', { day: nameOf(each) })}
+                onClick={() => onChange(days.filter((other) => other !== each))}
+              >
+                {t('calendar.remove')}
+              </button>
+            </Acts>
           </li>
         ))}
       </ul>
-      <div class="bar">
-        <label class="field">
-          <span>{t('calendar.holiday')}</span>
-          <input
-            type="date"
-            value={day}
-            onInput={(event) => setDay(event.currentTarget.value)}
-            onKeyDown={(event) => {
-              if (event.key !== 'Enter') return;
-              event.preventDefault(); // it would save all
-              add();
-            }}
-          />
-        </label>
-        <button type="button" onClick={add}>
-          {t('calendar.add-holiday')}
-        </button>
-      </div>
+      <Acts>
+        <div class="bar">
+          <label class="field">
+            <span>{t('calendar.holiday')}</span>
+            <input
+              type="date"
+              value={day}
+              onInput={(event) => setDay(event.currentTarget.value)}
+              onKeyDown={(event) => {
+                if (event.key !== 'Enter') return;
+                event.preventDefault(); // it would save all
+                add();
+              }}
+            />
+          </label>
+          <button type="button" onClick={add}>
+            {t('calendar.add-holiday')}
+          </button>
+        </div>
+      </Acts>
     </section>
   );
 }

@@ -2,12 +2,15 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import { must, reportService, type Category, type CategoryChange } from '../../../api/client';
 import { language, number, t } from '../../../lang/console';
+import { useEdited } from '../../../state/edited';
 import { toast } from '../../../state/toasts';
 import { categoryIcon } from '../../../ui/category';
 import { Icon } from '../../../ui/icons';
 import { Fault } from '../../../ui/problem';
 import { Time } from '../../../ui/time';
 import { CategoryChoice } from '../../create/category';
+import { Acts, readsOnly } from '../acts';
+import { actorName } from '../audit';
 import { previewOf, textIn, type Clash, type Row } from './edited';
 import { createEditor } from './editor';
 import { CategoryFields, languageName } from './fields';
@@ -23,12 +26,7 @@ export function Categories() {
   const [saved, setSaved] = useState(0);
   /** How often saving did not work. */
   const [tried, setTried] = useState(0);
-  useEffect(() => void editor.load(), []);
-  useEffect(() => {
-    const ask = (event: BeforeUnloadEvent) => editor.changed.value && event.preventDefault();
-    window.addEventListener('beforeunload', ask);
-    return () => window.removeEventListener('beforeunload', ask);
-  }, []);
+  useEdited(editor);
   if (!editor.loaded.value) return <Fault error={editor.error.value} retry={() => void editor.load()} />;
   const save = async (event: Event) => {
     event.preventDefault();
@@ -50,16 +48,18 @@ export function Categories() {
           </p>
         )}
         <Fault error={editor.error.value} />
-        <p class="bar">
-          <button class="primary" disabled={!editor.changed.value || editor.saving.value}>
-            {t('categories.save')}
-          </button>
-          {editor.changed.value && (
-            <button type="button" class="link" onClick={() => void editor.discard()}>
-              {t('categories.discard')}
+        <Acts>
+          <p class="bar">
+            <button class="primary" disabled={!editor.changed.value || editor.saving.value}>
+              {t('categories.save')}
             </button>
-          )}
-        </p>
+            {editor.changed.value && (
+              <button type="button" class="link" onClick={() => void editor.discard()}>
+                {t('edited.discard')}
+              </button>
+            )}
+          </p>
+        </Acts>
       </form>
       <Preview />
       <Changes key={saved} />
@@ -101,9 +101,11 @@ function List({ tried }: { tried: number }) {
           return (
             <li key={row.key} class="panel stack" data-key={row.key} data-dragged={drag.dragged === row.key}>
               <div class="ordered-row">
-                <span class="grip" aria-hidden="true" onPointerDown={(event) => drag.start(event, row.key)}>
-                  <Icon name="list" />
-                </span>
+                <Acts>
+                  <span class="grip" aria-hidden="true" onPointerDown={(event) => drag.start(event, row.key)}>
+                    <Icon name="list" />
+                  </span>
+                </Acts>
                 <Icon name={categoryIcon(row.icon)} />
                 <span class="ordered-name">
                   <strong>{name}</strong>
@@ -113,33 +115,35 @@ function List({ tried }: { tried: number }) {
                       .join(' · ')}
                   </small>
                 </span>
-                <button
-                  type="button"
-                  class="plain"
-                  data-move="up"
-                  aria-label={t('categories.up', { name })}
-                  aria-disabled={i === 0}
-                  onClick={() => move(row, i - 1, 'up')}
-                >
-                  <Icon name="up" />
-                </button>
-                <button
-                  type="button"
-                  class="plain"
-                  data-move="down"
-                  aria-label={t('categories.down', { name })}
-                  aria-disabled={i === rows.length - 1}
-                  onClick={() => move(row, i + 1, 'down')}
-                >
-                  <Icon name="down" />
-                </button>
+                <Acts>
+                  <button
+                    type="button"
+                    class="plain"
+                    data-move="up"
+                    aria-label={t('categories.up', { name })}
+                    aria-disabled={i === 0}
+                    onClick={() => move(row, i - 1, 'up')}
+                  >
+                    <Icon name="up" />
+                  </button>
+                  <button
+                    type="button"
+                    class="plain"
+                    data-move="down"
+                    aria-label={t('categories.down', { name })}
+                    aria-disabled={i === rows.length - 1}
+                    onClick={() => move(row, i + 1, 'down')}
+                  >
+                    <Icon name="down" />
+                  </button>
+                </Acts>
                 <button
                   type="button"
                   aria-expanded={open === row.key}
-                  aria-label={t('categories.edit.of', { name })}
+                  aria-label={t(readsOnly() ? 'categories.look.at' : 'categories.edit.of', { name })}
                   onClick={() => setOpen(open === row.key ? undefined : row.key)}
                 >
-                  {t('categories.edit')}
+                  {t(readsOnly() ? 'categories.look' : 'categories.edit')}
                 </button>
               </div>
               {open === row.key && <CategoryFields editor={editor} row={row} />}
@@ -150,18 +154,20 @@ function List({ tried }: { tried: number }) {
       <p class="hidden" role="status">
         {said}
       </p>
-      <p>
-        <button
-          type="button"
-          onClick={() => {
-            const key = editor.add();
-            focus.current = `[data-key="${key}"] input`;
-            setOpen(key);
-          }}
-        >
-          {t('categories.add')}
-        </button>
-      </p>
+      <Acts>
+        <p>
+          <button
+            type="button"
+            onClick={() => {
+              const key = editor.add();
+              focus.current = `[data-key="${key}"] input`;
+              setOpen(key);
+            }}
+          >
+            {t('categories.add')}
+          </button>
+        </p>
+      </Acts>
     </>
   );
 }
@@ -178,9 +184,11 @@ function Retired() {
         {retired.map((row) => (
           <li key={row.key}>
             <span>{nameOf(row)}</span>
-            <button type="button" class="link" onClick={() => editor.bringBack(row.key)}>
-              {t('categories.bring-back', { name: nameOf(row) })}
-            </button>
+            <Acts>
+              <button type="button" class="link" onClick={() => editor.bringBack(row.key)}>
+                {t('categories.bring-back', { name: nameOf(row) })}
+              </button>
+            </Acts>
           </li>
         ))}
       </ul>
@@ -286,11 +294,11 @@ function Changes() {
       <Fault error={error} retry={read} />
       {changes?.length === 0 && <p class="quiet">{t('categories.changes.none')}</p>}
       <ul class="rows">
-        {changes?.map(({ at, actor, added, changed, retired }) => (
+        {changes?.map(({ at, actor, actor_name, added, changed, retired }) => (
           <li key={at}>
             <p class="meta">
               <Time at={at} full />
-              <span>{t('audit.by', { actor })}</span>
+              <span>{actorName(actor, actor_name)}</span>
               <span>{t('categories.changes.counts', { added: number(added), changed: number(changed), retired: number(retired) })}</span>
             </p>
           </li>

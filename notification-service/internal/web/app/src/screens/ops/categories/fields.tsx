@@ -1,6 +1,7 @@
 import { isWord, language, t } from '../../../lang/console';
 import { CATEGORY_ICONS } from '../../../ui/category';
 import { Icon } from '../../../ui/icons';
+import { Acts, Fields } from '../acts';
 import { textIn, type Row, type Text } from './edited';
 import type { Editor } from './editor';
 
@@ -13,40 +14,48 @@ const MAX: Record<keyof Text, number> = { name: 80, hint: 500, group: 80 };
 export function CategoryFields({ editor, row }: { editor: Editor; row: Row }) {
   return (
     <div class="stack category-fields">
-      {editor.languages.value.map((tag) => (
-        <fieldset key={tag} class="bare stack" lang={tag}>
-          <legend class="hidden">{languageName(tag)}</legend>
-          <TextField editor={editor} row={row} tag={tag} part="name" label={t('categories.name', { language: languageName(tag) })} />
-          <TextField editor={editor} row={row} tag={tag} part="hint" label={t('categories.text-hint', { language: languageName(tag) })} />
-          <TextField editor={editor} row={row} tag={tag} part="group" label={t('categories.group', { language: languageName(tag) })} />
-        </fieldset>
-      ))}
-      <fieldset class="choices">
-        <legend>{t('categories.icon')}</legend>
-        {CATEGORY_ICONS.map((name) => (
-          <label key={name} class="chip" title={t(`categories.icon.${name}`)}>
-            <input
-              type="radio"
-              name={`icon-${row.key}`}
-              aria-label={t(`categories.icon.${name}`)}
-              checked={row.icon === name}
-              onChange={() => editor.set(row.key, 'icon', name)}
-            />
-            <Icon name={name} />
-          </label>
+      <Fields>
+        {editor.languages.value.map((tag) => (
+          <fieldset key={tag} class="bare stack" lang={tag}>
+            <legend class="hidden">{languageName(tag)}</legend>
+            <TextField editor={editor} row={row} tag={tag} part="name" label={t('categories.name', { language: languageName(tag) })} />
+            <TextField editor={editor} row={row} tag={tag} part="hint" label={t('categories.text-hint', { language: languageName(tag) })} />
+            <TextField editor={editor} row={row} tag={tag} part="group" label={t('categories.group', { language: languageName(tag) })} />
+          </fieldset>
         ))}
-        <Said editor={editor} row={row} field="icon" />
-      </fieldset>
-      <label class="check">
-        <input type="checkbox" checked={!row.accepts} onChange={(event) => editor.set(row.key, 'accepts', !event.currentTarget.checked)} />
-        {t('categories.signpost')}
-      </label>
-      <Said editor={editor} row={row} field="" />
-      <p>
-        <button type="button" class="danger-quiet" onClick={() => editor.retire(row.key)}>
-          {t(row.id ? 'categories.retire' : 'categories.remove')}
-        </button>
-      </p>
+        <fieldset class="choices">
+          <legend>{t('categories.icon')}</legend>
+          {CATEGORY_ICONS.map((name) => (
+            <label key={name} class="chip" title={t(`categories.icon.${name}`)}>
+              <input
+                type="radio"
+                name={`icon-${row.key}`}
+                aria-label={t(`categories.icon.${name}`)}
+                checked={row.icon === name}
+                onChange={() => editor.set(row.key, 'icon', name)}
+              />
+              <Icon name={name} />
+            </label>
+          ))}
+          <Said editor={editor} row={row} field="icon" />
+        </fieldset>
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={!row.accepts}
+            onChange={(event) => editor.set(row.key, 'accepts', !event.currentTarget.checked)}
+          />
+          {t('categories.signpost')}
+        </label>
+        <Said editor={editor} row={row} field="" />
+      </Fields>
+      <Acts>
+        <p>
+          <button type="button" class="danger-quiet" onClick={() => editor.retire(row.key)}>
+            {t(row.id ? 'categories.retire' : 'categories.remove')}
+          </button>
+        </p>
+      </Acts>
     </div>
   );
 }

@@ -5,6 +5,7 @@ import { t } from '../../../lang/console';
 import { Fault } from '../../../ui/problem';
 import { usePoll } from '../../../ui/poll';
 import { exactTime } from '../../../ui/time';
+import { Acts } from '../acts';
 import { Reason } from '../reason';
 import { Waiting } from '../waiting';
 
@@ -57,14 +58,16 @@ function Row({ message, onDone }: { message: DelayedMessage; onDone(): void }) {
         </p>
         <Fault error={error} />
       </div>
-      <div class="bar">
-        <button type="button" onClick={release}>
-          {t('delayed.release')}
-        </button>
-        <button type="button" aria-haspopup="dialog" onClick={() => setOpen(true)}>
-          {t('discard')}
-        </button>
-      </div>
+      <Acts>
+        <div class="bar">
+          <button type="button" onClick={release}>
+            {t('delayed.release')}
+          </button>
+          <button type="button" aria-haspopup="dialog" onClick={() => setOpen(true)}>
+            {t('discard')}
+          </button>
+        </div>
+      </Acts>
       {open && (
         <Reason
           title={t('discard')}

@@ -5,6 +5,7 @@ import { isWord, language, number, t } from '../../../lang/console';
 import { Fault } from '../../../ui/problem';
 import { usePoll } from '../../../ui/poll';
 import { Time, exactTime } from '../../../ui/time';
+import { Acts } from '../acts';
 import { Reason } from '../reason';
 import { Waiting } from '../waiting';
 
@@ -96,16 +97,18 @@ function Row({ job, onDone }: { job: Job; onDone(): void }) {
         )}
         <Runs job={job} />
       </div>
-      <div class="bar">
-        <button type="button" aria-haspopup="dialog" onClick={() => setAsked(toggle)}>
-          {t(`schedules.${toggle}`)}
-        </button>
-        {!schedule.paused && latest?.state !== 'running' && (
-          <button type="button" aria-haspopup="dialog" onClick={() => setAsked('run')}>
-            {t('schedules.run')}
+      <Acts>
+        <div class="bar">
+          <button type="button" aria-haspopup="dialog" onClick={() => setAsked(toggle)}>
+            {t(`schedules.${toggle}`)}
           </button>
-        )}
-      </div>
+          {!schedule.paused && latest?.state !== 'running' && (
+            <button type="button" aria-haspopup="dialog" onClick={() => setAsked('run')}>
+              {t('schedules.run')}
+            </button>
+          )}
+        </div>
+      </Acts>
       {asked && (
         <Reason
           title={t(`schedules.${asked}`)}

@@ -7,6 +7,7 @@ import { Fault } from '../../../ui/problem';
 import { usePoll } from '../../../ui/poll';
 import { href } from '../../../ui/router';
 import { Time } from '../../../ui/time';
+import { Acts } from '../acts';
 import { StoryLink } from '../message/message';
 import { DeliveryState, milliseconds } from './state';
 
@@ -30,7 +31,9 @@ export function DeliveryDetail({ webhook, id }: { webhook: string; id: number })
             <StoryLink id={found.message_id} />
             {found.report_id && <a href={href(`reports/${found.report_id}`)}>{t('report')}</a>}
           </p>
-          <Resend delivery={found} onDone={delivery.refresh} />
+          <Acts>
+            <Resend delivery={found} onDone={delivery.refresh} />
+          </Acts>
           <section class="part">
             <h3>{t('dead.body')}</h3>
             <pre>{indented(found.body)}</pre>

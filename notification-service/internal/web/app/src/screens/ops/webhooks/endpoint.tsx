@@ -8,14 +8,16 @@ import { Fault } from '../../../ui/problem';
 import { usePoll } from '../../../ui/poll';
 import { go, href } from '../../../ui/router';
 import { exactTime, Time } from '../../../ui/time';
+import { Acts } from '../acts';
 import { Figure } from '../figure';
 import { DeleteForm, EnableForm } from './decide';
 import { EndpointForm } from './form';
+import { EndpointPast } from './history';
 import { Log } from './log';
 import { Waiting } from '../waiting';
 import { RecoverForm } from './recover-form';
 import { RotateForm } from './rotate-form';
-import { hostOf, milliseconds, State } from './state';
+import { hostOf, milliseconds, State, Warned } from './state';
 
 /** One endpoint: how it is, what can be done, and the log of its deliveries. */
 export function EndpointDetail({ id }: { id: string }) {
@@ -35,8 +37,11 @@ export function EndpointDetail({ id }: { id: string }) {
         <>
           <h2 class="wrap">{found.description || hostOf(found.url)}</h2>
           <Facts webhook={found} />
-          <Actions webhook={found} onDone={webhook.refresh} />
+          <Acts>
+            <Actions webhook={found} onDone={webhook.refresh} />
+          </Acts>
           <Figures webhook={found} />
+          <EndpointPast id={id} />
           <Log id={id} />
         </>
       )}
@@ -65,6 +70,7 @@ function Facts({ webhook }: { webhook: Webhook }) {
           </span>
         )}
       </p>
+      <Warned webhook={webhook} />
       {webhook.held_dropped ? <p class="fault">{t('webhooks.dropped', { count: number(webhook.held_dropped) })}</p> : null}
     </>
   );

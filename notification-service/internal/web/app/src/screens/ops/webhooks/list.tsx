@@ -6,8 +6,9 @@ import { Fault } from '../../../ui/problem';
 import { usePoll } from '../../../ui/poll';
 import { href } from '../../../ui/router';
 import { Time } from '../../../ui/time';
+import { Acts } from '../acts';
 import { EndpointForm } from './form';
-import { hostOf, milliseconds, State, successRate } from './state';
+import { hostOf, milliseconds, State, successRate, Warned } from './state';
 import { Waiting } from '../waiting';
 
 const PAGE = 100;
@@ -21,9 +22,11 @@ export function EndpointList() {
     <div class="stack">
       <div class="bar spread">
         <h2>{t('webhooks.endpoints')}</h2>
-        <button type="button" class="primary" aria-haspopup="dialog" onClick={() => setOpen(true)}>
-          {t('webhooks.add')}
-        </button>
+        <Acts>
+          <button type="button" class="primary" aria-haspopup="dialog" onClick={() => setOpen(true)}>
+            {t('webhooks.add')}
+          </button>
+        </Acts>
       </div>
       {found.value ? <Fault error={found.error} retry={found.refresh} /> : <Waiting error={found.error} retry={found.refresh} />}
       {found.value?.webhooks.length === 0 && <p class="empty">{t('webhooks.none')}</p>}
@@ -59,6 +62,7 @@ function Row({ webhook }: { webhook: Webhook }) {
             </span>
           )}
         </p>
+        <Warned webhook={webhook} />
       </div>
     </li>
   );

@@ -1,5 +1,6 @@
 import type { Delivery, Webhook, WebhookSummary } from '../../../api/client';
 import { number, t } from '../../../lang/console';
+import { exactTime } from '../../../ui/time';
 
 /** Whether an endpoint gets its events, in colour and in words. */
 export function State({ webhook }: { webhook: Webhook }) {
@@ -10,6 +11,12 @@ export function State({ webhook }: { webhook: Webhook }) {
       {webhook.state_reason && `: ${t(`webhooks.reason.${webhook.state_reason}`)}`}
     </span>
   );
+}
+
+/** From when on an endpoint is disabled that has failed for half of the time already. */
+export function Warned({ webhook }: { webhook: Webhook }) {
+  if (!webhook.disable_at) return null;
+  return <p class="fault">{t('webhooks.disable-at', { time: exactTime(new Date(webhook.disable_at)) })}</p>;
 }
 
 export function DeliveryState({ state }: { state: Delivery['state'] }) {

@@ -231,3 +231,14 @@ test('shows request and answer of each attempt as text, and sends again', async 
   answer.resolve(ok(delivery({ state: 'waiting' })));
   await act(settled);
 });
+
+test('an endpoint says when it is disabled, once half of the time has passed', async () => {
+  const failing = webhook({ disable_at: '2026-01-06T12:00:00Z' });
+  serve(notificationService, 'GET', (path) =>
+    ok(path.endsWith('/deliveries') ? { items: [] } : path.includes('{id}') ? failing : { items: [failing] }),
+  );
+  for (const view of [<EndpointList />, <EndpointDetail id={ID} />]) {
+    await show(view);
+    expect(root.querySelector('.fault')?.textContent).toMatch(/^Nothing has succeeded for long\. It is disabled from Jan 6, 2026/);
+  }
+});

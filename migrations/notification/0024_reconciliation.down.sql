@@ -1,0 +1,2 @@
+drop table reconciliation_starts;
+drop table reconciliation_manifests;

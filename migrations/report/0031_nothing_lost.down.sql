@@ -1,0 +1,3 @@
+alter table category_audit drop column actor_name;
+drop table settings_audit;
+alter table verdicts drop column earlier;

@@ -1,0 +1,129 @@
+import { useState } from 'preact/hooks';
+
+import type { MissingMessage } from '../../../api/client';
+import { number, t, type Word } from '../../../lang/console';
+import { Copy } from '../../../ui/copy';
+import { usePoll } from '../../../ui/poll';
+import { Fault } from '../../../ui/problem';
+import { clockTime, Time } from '../../../ui/time';
+import { Figure } from '../figure';
+import { StoryLink } from '../message/message';
+import { Reason } from '../reason';
+import { Waiting } from '../waiting';
+import { readFound, republish, republishAll, type Group, type Outcome } from './missing';
+
+type Act = (reason: string) => Promise<Outcome>;
+
+/** Whether each group of consumers has what was published, and which messages it has not found. */
+export function Reconciliation() {
+  const found = usePoll(readFound);
+  const [act, setAct] = useState<Act>();
+  const [outcome, setOutcome] = useState<Outcome>();
+  if (!found.value) return <Waiting error={found.error} retry={found.refresh} />;
+  const { groups, messages, more, errors } = found.value;
+  const ask = (next: Act) => setAct(() => next);
+  return (
+    <section class="stack" aria-labelledby="reconciliation">
+      <h2 id="reconciliation">{t('reconciliation')}</h2>
+      <p class="quiet">{t('reconciliation.hint')}</p>
+      {[found.error, ...errors].map((error, i) => (
+        <Fault key={i} error={error} retry={found.refresh} />
+      ))}
+      {groups.map((group) => (
+        <Summary key={group.group} group={group} onRepublish={() => ask((reason) => republishAll(group, reason))} />
+      ))}
+      <p role="status">{outcome && told(outcome)}</p>
+      <h3>{t('reconciliation.messages')}</h3>
+      {messages.length === 0 && <p class="empty">{t('reconciliation.none')}</p>}
+      <ul class="rows">
+        {messages.map((message) => (
+          <Row
+            key={`${message.group} ${message.published_until} ${message.message_id}`}
+            message={message}
+            onRepublish={() => ask((reason) => republish([message.message_id], reason))}
+          />
+        ))}
+      </ul>
+      {more && <p class="quiet">{t('reconciliation.more')}</p>}
+      {act && (
+        <Reason
+          title={t('republish')}
+          hint={t('republish.hint')}
+          onSubmit={(reason) => act(reason).then(setOutcome)}
+          onClose={() => {
+            setAct(undefined);
+            found.refresh();
+          }}
+        />
+      )}
+    </section>
+  );
+}
+
+function Summary({ group, onRepublish }: { group: Group; onRepublish(): void }) {
+  const counts: [Word, number, boolean][] = [
+    ['reconciliation.missing', group.missing, group.missing > 0],
+    ['reconciliation.unknown', group.unknown, group.unknown > 0],
+    ['reconciliation.awaited', group.awaited, false],
+    ['reconciliation.gap', group.gap, group.gap > 0],
+  ];
+  return (
+    <section class="stack" aria-labelledby={`group-${group.group}`}>
+      <div class="bar spread">
+        <h3 id={`group-${group.group}`}>{group.group}</h3>
+        {group.missing + group.unknown > 0 && (
+          <button type="button" aria-haspopup="dialog" onClick={onRepublish}>
+            {t('republish.all', { group: group.group })}
+          </button>
+        )}
+      </div>
+      <dl class="figures">
+        {counts.map(([name, count, warn]) => (
+          <Figure key={name} label={t(name)} value={number(count)} warn={warn} />
+        ))}
+        <Figure
+          label={t('reconciliation.until')}
+          value={group.compared_until ? clockTime(new Date(group.compared_until)) : '–'}
+          warn={group.late_seconds > 300}
+        />
+      </dl>
+    </section>
+  );
+}
+
+const COLOURS = { waiting: 'pending', missing: 'rejected', unknown: 'in_progress' } as const;
+
+function Row({ message, onRepublish }: { message: MissingMessage; onRepublish(): void }) {
+  return (
+    <li>
+      <div>
+        <strong>{message.routing_key ?? t('story.message')}</strong>{' '}
+        <span class="badge" data-status={COLOURS[message.state]}>
+          {t(`reconciliation.state.${message.state}`)}
+        </span>
+        <p class="meta">
+          <span>{message.group}</span>
+          <Copy text={message.message_id} />
+          <StoryLink id={message.message_id} />
+          <Time at={message.published_until} />
+        </p>
+      </div>
+      <div class="bar">
+        <button type="button" aria-haspopup="dialog" onClick={onRepublish}>
+          {t('republish')}
+        </button>
+      </div>
+    </li>
+  );
+}
+
+/** What became of the messages, in words. */
+function told({ republished, unpublished, gone }: Outcome): string {
+  return [
+    t('republish.done', { count: number(republished) }),
+    unpublished > 0 && t('republish.unpublished', { count: number(unpublished) }),
+    gone > 0 && t('republish.gone', { count: number(gone) }),
+  ]
+    .filter(Boolean)
+    .join(' ');
+}

@@ -1,0 +1,168 @@
+package reconciliation
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+)
+
+// Results are what the groups of a database found out, for operators.
+type Results struct {
+	pool *pgxpool.Pool
+
+	mu          sync.Mutex
+	recent      []Summary
+	recentUntil time.Time
+}
+
+// NewResults returns the results in a database with the tables of group/schema.sql.
+func NewResults(pool *pgxpool.Pool) *Results { return &Results{pool: pool} }
+
+// A Summary is what a group found out.
+type Summary struct {
+	Group string
+	Figures
+}
+
+// Groups returns a summary for each group that compares, by name. A group of which
+// nothing came for as long as missing messages are looked for is gone.
+func (r *Results) Groups(ctx context.Context) ([]Summary, error) {
+	rows, err := r.pool.Query(ctx, `
+		select consumer_group from reconciliation_starts s
+		group by consumer_group
+		having max(started_at) > now() - $1::interval or exists (
+			select from reconciliation_manifests m where m.consumer_group = s.consumer_group and received_at > now() - $1::interval)
+		order by consumer_group`, lookBack)
+	if err != nil {
+		return nil, fmt.Errorf("list groups that compare: %w", err)
+	}
+	groups, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("list groups that compare: %w", err)
+	}
+	summaries := make([]Summary, len(groups))
+	for i, group := range groups {
+		summaries[i].Group = group
+		if summaries[i].Figures, err = (&store{pool: r.pool, group: group}).figures(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return summaries, nil
+}
+
+// recentFor is how old the answer of Recent may be.
+const recentFor = 5 * time.Second
+
+// Recent is Groups for those who ask every moment.
+func (r *Results) Recent(ctx context.Context) ([]Summary, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Now().Before(r.recentUntil) {
+		return r.recent, nil
+	}
+	summaries, err := r.Groups(ctx)
+	if err == nil {
+		r.recent, r.recentUntil = summaries, time.Now().Add(recentFor)
+	}
+	return summaries, err
+}
+
+// A Message is one that a group has not found.
+type Message struct {
+	ID       uuid.UUID
+	Group    string
+	Key      event.Key
+	State    State     // of its manifest: Waiting, Missing or Unknown
+	From, To time.Time // when it was published
+}
+
+// A Position is behind a message in the list. The zero Position is before the first.
+type Position struct {
+	To    time.Time
+	Group string
+	ID    uuid.UUID
+}
+
+// A Selection selects messages that were not found.
+type Selection struct {
+	Group string // all if empty
+	State State  // all if empty
+	After Position
+	Limit int
+}
+
+// Messages returns the messages that groups have not found at the last check, those
+// first that were published first.
+func (r *Results) Messages(ctx context.Context, s Selection) ([]Message, error) {
+	rows, err := r.pool.Query(ctx, `
+		select id, m.consumer_group, m.state, m.starts_at, m.ends_at, m.epoch, m.number
+		from reconciliation_manifests m, unnest(m.missing) as missing (id)
+		where m.received_at > now() - $1::interval and m.state <> 'complete'
+		  and ($2 = '' or m.consumer_group = $2) and ($3 = '' or m.state = $3)
+		  and (m.ends_at, m.consumer_group, id) > ($4, $5, $6)
+		order by m.ends_at, m.consumer_group, id limit $7`,
+		lookBack, s.Group, s.State, s.After.To, s.After.Group, s.After.ID, s.Limit)
+	if err != nil {
+		return nil, fmt.Errorf("list messages that were not found: %w", err)
+	}
+	var found []Message
+	manifests := make(map[manifestID][]int) // indexes of found
+	var m Message
+	var of manifestID
+	_, err = pgx.ForEachRow(rows, []any{&m.ID, &m.Group, &m.State, &m.From, &m.To, &of.epoch, &of.number}, func() error {
+		of.group = m.Group
+		manifests[of] = append(manifests[of], len(found))
+		found = append(found, m)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list messages that were not found: %w", err)
+	}
+	for of, indexes := range manifests {
+		if err := r.name(ctx, of, found, indexes); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+type manifestID struct {
+	group         string
+	epoch, number int64
+}
+
+// name fills in the routing keys of those of the messages that a manifest names. If it has
+// become complete since, they have none.
+func (r *Results) name(ctx context.Context, of manifestID, messages []Message, indexes []int) error {
+	var body []byte
+	err := r.pool.QueryRow(ctx, `
+		select (select body from reconciliation_manifests where consumer_group = $1 and epoch = $2 and number = $3)`,
+		of.group, of.epoch, of.number).Scan(&body)
+	if err != nil {
+		return fmt.Errorf("read manifest: %w", err)
+	}
+	if body == nil {
+		return nil
+	}
+	m, err := event.DecodeManifest(body)
+	if err != nil {
+		return err
+	}
+	keys := make(map[uuid.UUID]event.Key)
+	for key, ids := range m.Messages {
+		for _, id := range ids.All() {
+			keys[id] = key
+		}
+	}
+	for _, i := range indexes {
+		messages[i].Key = keys[messages[i].ID]
+	}
+	return nil
+}

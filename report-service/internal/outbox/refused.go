@@ -1,0 +1,66 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// A Refusal is a pending row that the broker has refused, and what waits behind it: the
+// later rows of its report, which go on once it is confirmed or has failed.
+type Refusal struct {
+	Message     Message
+	Behind      int64
+	BehindSince *time.Time // when the oldest of them was written; nil for none
+}
+
+const (
+	// refusedSearched bounds the refused rows among which the oldest are looked for.
+	refusedSearched = 1000
+	// behindSearched is among how many pending rows of a shard those behind a refused one
+	// are counted, from the first refused one on: there is no index by report, which would
+	// cost each message a write.
+	behindSearched = 2000
+)
+
+// refusedSQL reads refused rows in the order of their index, like the relay: see
+// relay.readSQL.
+const refusedSQL = `
+with refused as materialized (
+  select * from (
+    select seq, id, routing_key, status, report_id, report_version, created_at, published_at, next_attempt_at, retry_count, last_error, shard
+    from outbox_messages where status = 'pending' and retry_count > 0 order by report_id, seq limit $2) d
+  order by seq limit $1
+), later as materialized (
+  select m.report_id, m.seq, m.created_at
+  from (select shard, min(seq) as seq from refused group by shard) s
+  cross join lateral (
+    select report_id, seq, created_at from outbox_messages
+    where status = 'pending' and shard = s.shard and seq > s.seq order by seq limit $3) m
+), behind as (
+  select r.seq, count(*) as behind, min(l.created_at) as since
+  from refused r join later l on l.report_id = r.report_id and l.seq > r.seq group by r.seq
+)
+select r.seq, r.id, r.routing_key, r.status, r.report_id, r.report_version, r.created_at, r.published_at, r.next_attempt_at,
+  r.retry_count, r.last_error, coalesce(b.behind, 0), b.since
+from refused r left join behind b using (seq)
+order by r.seq`
+
+// Refused returns up to limit pending rows that were refused, oldest first.
+func (s *Store) Refused(ctx context.Context, limit int) ([]Refusal, error) {
+	rows, err := s.pool.Query(ctx, refusedSQL, limit, refusedSearched, behindSearched)
+	if err != nil {
+		return nil, fmt.Errorf("list refused outbox messages: %w", err)
+	}
+	refusals, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r Refusal, err error) {
+		m := &r.Message
+		return r, row.Scan(&m.Seq, &m.ID, &m.RoutingKey, &m.Status, &m.ReportID, &m.ReportVersion, &m.CreatedAt, &m.PublishedAt,
+			&m.NextAttemptAt, &m.RetryCount, &m.LastError, &r.Behind, &r.BehindSince)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list refused outbox messages: %w", err)
+	}
+	return refusals, nil
+}

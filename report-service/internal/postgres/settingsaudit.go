@@ -1,0 +1,106 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// recordSetting writes who changed a setting, in the transaction that does. Without a detail
+// nothing has changed.
+func recordSetting(ctx context.Context, tx pgx.Tx, by report.Official, setting string, detail map[string]any) error {
+	if len(detail) == 0 {
+		return nil
+	}
+	_, err := tx.Exec(ctx, `insert into settings_audit (actor, actor_name, setting, detail) values ($1, $2, $3, $4)`,
+		by.ID, by.Name, setting, detail)
+	if err != nil {
+		return fmt.Errorf("write audit of settings: %w", err)
+	}
+	return nil
+}
+
+// SettingChanges returns the last changes of the city's settings, the newest first.
+func (s *Workbench) SettingChanges(ctx context.Context, limit int) ([]report.SettingChange, error) {
+	return collect(ctx, s.db.pool, "read audit of settings", func(row pgx.CollectableRow) (c report.SettingChange, err error) {
+		err = row.Scan(&c.At, &c.By.ID, &c.By.Name, &c.Setting, &c.Detail)
+		c.At = c.At.UTC()
+		return c, err
+	}, `
+		(select at, actor, actor_name, setting, detail from settings_audit order by id desc limit $1)
+		union all
+		(select at, actor, actor_name, 'categories', jsonb_build_object('added', added, 'changed', changed, 'retired', retired, 'moved', moved)
+			from category_audit order by id desc limit $1)
+		order by at desc limit $1`, limit)
+}
+
+// departmentsChanged returns the ids of departments that differ.
+func departmentsChanged(before, after []report.Department) map[string]any {
+	byID := func(id int32) func(report.Department) bool {
+		return func(d report.Department) bool { return d.ID == id }
+	}
+	var added, changed, removed []int32
+	for _, d := range after {
+		i := slices.IndexFunc(before, byID(d.ID))
+		switch {
+		case i < 0:
+			added = append(added, d.ID)
+		case before[i].Name != d.Name || !slices.Equal(before[i].Categories, slices.Sorted(slices.Values(d.Categories))):
+			changed = append(changed, d.ID)
+		}
+	}
+	for _, d := range before {
+		if !slices.ContainsFunc(after, byID(d.ID)) {
+			removed = append(removed, d.ID)
+		}
+	}
+	return present(map[string][]int32{"added": added, "changed": changed, "removed": removed})
+}
+
+// calendarChanged returns what differs between two calendars: the zone, the days of the
+// week, counted from Sunday, and the holidays.
+func calendarChanged(before, after calendar.Calendar) map[string]any {
+	detail := present(map[string][]string{
+		"holidays_added":   holidaysWithout(after, before),
+		"holidays_removed": holidaysWithout(before, after),
+	})
+	if before.Zone.String() != after.Zone.String() {
+		detail["zone"] = after.Zone.String()
+	}
+	var days []int
+	for day := range after.Week {
+		if !slices.Equal(before.Week[day], after.Week[day]) {
+			days = append(days, day)
+		}
+	}
+	if len(days) > 0 {
+		detail["weekdays"] = days
+	}
+	return detail
+}
+
+// holidaysWithout returns the holidays of c that other does not have.
+func holidaysWithout(c, other calendar.Calendar) (days []string) {
+	for _, day := range c.Holidays {
+		if !slices.Contains(other.Holidays, day) {
+			days = append(days, day.String())
+		}
+	}
+	return days
+}
+
+// present returns the lists that are not empty.
+func present[T any](lists map[string][]T) map[string]any {
+	found := make(map[string]any)
+	for name, list := range lists {
+		if len(list) > 0 {
+			found[name] = list
+		}
+	}
+	return found
+}

@@ -267,7 +267,7 @@ func (c *canary) searchAnswers() {
 			c.searchOperations(p, path)
 		}
 		answered := make(map[string]bool) // templates with an answer that may show something
-		for _, role := range []string{"", "resident", "official", "operator"} {
+		for _, role := range []string{"", "resident", "official", "operator", "auditor"} {
 			token := ""
 			if role != "" {
 				token = c.userOf("other-"+role, role).Token()
@@ -311,7 +311,7 @@ func (c *canary) searchAnswer(p *process, op operation, role, token string) (goo
 	if role == "official" && op.template == forTheDialogue {
 		leaks = c.person
 	}
-	if role == "official" && bytes.Contains(answer, []byte(`"acts":`)) { // what only officials read of a report
+	if role == "official" && (op.template == forTheDialogue || bytes.Contains(answer, []byte(`"acts":`))) { // what only officials read of a report
 		answer = bytes.ReplaceAll(answer, []byte(c.said()), nil)
 	}
 	leaks.check(fmt.Sprintf("%s %s as %q", op.method, op.path, role), answer)

@@ -75,7 +75,7 @@ func newServerOn(t *testing.T, pool *pgxpool.Pool, settings ...func(*api.Config)
 	operations := append(admin.New(deadletter.NewStore(pool), nil, nil, nil).Operations(),
 		admin.NewWebhooks(nil, nil, nil, webhook.Rules{}, nil).Operations(), admin.EmailOperations(s.store.Mails, crowd.NewRounding(ring)),
 		operators.ErasureOperations(nil), operators.ScheduleOperations(nil), openapi.Operations{"workerPoolHistory": operators.History(nil)},
-		operators.HealthOperations(monitor.New()), admin.StoryOperations(postgres.NewStories(pool)))
+		operators.HealthOperations(monitor.New()), admin.StoryOperations(postgres.NewStories(pool)), operators.ReconciliationOperations(nil))
 	problems := maps.Clone(admin.Problems)
 	maps.Copy(problems, api.MailProblems)
 	cfg := api.Config{Notifications: s.store.Streams, Follows: s.store.Follows, Consents: s.store.Contacts, Streams: hub, Auth: verifier, Metrics: metrics, Log: log,

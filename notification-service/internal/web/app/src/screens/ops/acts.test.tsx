@@ -14,6 +14,7 @@ import { DeadLetters } from './dead-letters';
 import { Departments } from './departments';
 import { Outbox } from './outbox';
 import { Queues } from './queues';
+import { Reconciliation } from './reconciliation/reconciliation';
 import { Replays } from './replays';
 import { Schedules } from './schedules/schedules';
 import { Webhooks } from './webhooks/webhooks';
@@ -111,6 +112,16 @@ const answers: Record<string, unknown> = {
   '/admin/outbox/history': history,
   '/admin/outbox/refused': { messages: [] },
   '/admin/outbox/messages': { messages: [failed('a'), failed('b')] },
+  '/admin/reports/reconciliation': { groups: [] },
+  '/admin/reports/reconciliation/messages': { messages: [] },
+  '/admin/notifications/reconciliation': {
+    groups: [{ group: 'notifications', missing: 1, unknown: 0, awaited: 0, gap: 0, late_seconds: 40, compared_until: AT }],
+  },
+  '/admin/notifications/reconciliation/messages': {
+    messages: [
+      { message_id: ID, group: 'notifications', state: 'missing', routing_key: 'report.created', published_from: AT, published_until: AT },
+    ],
+  },
   '/admin/reports/schedules': { schedules: [job()] },
   '/admin/notifications/schedules': { schedules: [] },
   '/reports/departments': { departments: [{ id: 1, name: 'Lights', category_ids: [2] }] },
@@ -132,6 +143,7 @@ const screens: [string, () => ComponentChild, string[]][] = [
   ['webhooks', () => <Webhooks path={[]} />, []],
   ['a webhook', () => <Webhooks path={[ID]} />, []],
   ['a delivery', () => <Webhooks path={[ID, '7']} />, []],
+  ['reconciliation', () => <Reconciliation />, ['Copy']],
   ['schedules', () => <Schedules />, []],
   ['departments', () => <Departments />, []],
   ['calendar', () => <CityCalendar />, []],

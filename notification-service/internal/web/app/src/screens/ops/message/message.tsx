@@ -6,6 +6,7 @@ import { usePoll } from '../../../ui/poll';
 import { Fault } from '../../../ui/problem';
 import { href } from '../../../ui/router';
 import { Time } from '../../../ui/time';
+import { TONE } from '../tone';
 import { Waiting } from '../waiting';
 import { DeliveryState, milliseconds } from '../webhooks/state';
 import { readStory } from './story';
@@ -62,11 +63,11 @@ function decoded(part: string): string {
   }
 }
 
-/** The colour of an entry, by the words of reports' statuses. */
+/** The colour of an entry. */
 function colour({ kind, state }: StoryEntry): string {
-  if (kind === 'dead_lettered' || kind === 'discarded' || kind === 'withdrawn' || state === 'dead') return 'rejected';
-  if (kind === 'published' || kind === 'handled' || kind === 'resolved' || kind === 'numbered' || state === 'done') return 'resolved';
-  return 'pending';
+  if (kind === 'dead_lettered' || kind === 'discarded' || kind === 'withdrawn' || state === 'dead') return TONE.bad;
+  if (kind === 'published' || kind === 'handled' || kind === 'resolved' || kind === 'numbered' || state === 'done') return TONE.good;
+  return TONE.waiting;
 }
 
 function Entry({ entry }: { entry: StoryEntry }) {

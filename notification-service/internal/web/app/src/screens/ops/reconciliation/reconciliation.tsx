@@ -6,9 +6,11 @@ import { Copy } from '../../../ui/copy';
 import { usePoll } from '../../../ui/poll';
 import { Fault } from '../../../ui/problem';
 import { clockTime, Time } from '../../../ui/time';
+import { Acts } from '../acts';
 import { Figure } from '../figure';
 import { StoryLink } from '../message/message';
 import { Reason } from '../reason';
+import { TONE } from '../tone';
 import { Waiting } from '../waiting';
 import { readFound, republish, republishAll, type Group, type Outcome } from './missing';
 
@@ -72,9 +74,11 @@ function Summary({ group, onRepublish }: { group: Group; onRepublish(): void }) 
       <div class="bar spread">
         <h3 id={`group-${group.group}`}>{group.group}</h3>
         {group.missing + group.unknown > 0 && (
-          <button type="button" aria-haspopup="dialog" onClick={onRepublish}>
-            {t('republish.all', { group: group.group })}
-          </button>
+          <Acts>
+            <button type="button" aria-haspopup="dialog" onClick={onRepublish}>
+              {t('republish.all', { group: group.group })}
+            </button>
+          </Acts>
         )}
       </div>
       <dl class="figures">
@@ -91,7 +95,7 @@ function Summary({ group, onRepublish }: { group: Group; onRepublish(): void }) 
   );
 }
 
-const COLOURS = { waiting: 'pending', missing: 'rejected', unknown: 'in_progress' } as const;
+const COLOURS = { waiting: TONE.waiting, missing: TONE.bad, unknown: TONE.moving };
 
 function Row({ message, onRepublish }: { message: MissingMessage; onRepublish(): void }) {
   return (
@@ -109,9 +113,11 @@ function Row({ message, onRepublish }: { message: MissingMessage; onRepublish():
         </p>
       </div>
       <div class="bar">
-        <button type="button" aria-haspopup="dialog" onClick={onRepublish}>
-          {t('republish')}
-        </button>
+        <Acts>
+          <button type="button" aria-haspopup="dialog" onClick={onRepublish}>
+            {t('republish')}
+          </button>
+        </Acts>
       </div>
     </li>
   );

@@ -128,6 +128,16 @@ func (m *manifests) named(t *testing.T) map[uuid.UUID]int {
 	return named
 }
 
+// waitFirst returns once there is a manifest: none names what was published before the first.
+func (m *manifests) waitFirst(t *testing.T) {
+	t.Helper()
+	eventually.True(t, "the first manifest", func() bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return len(m.all) > 0
+	})
+}
+
 // waitNamed returns once every one of rows is named.
 func (m *manifests) waitNamed(t *testing.T, rows []outboxRow) {
 	t.Helper()
@@ -152,7 +162,7 @@ func TestManifestsNameWhatWasPublished(t *testing.T) {
 		return n
 	}
 	stop := startWithManifests(t, pool, url)
-	eventually.True(t, "the first manifest", func() bool { return sent() > 0 }) // none names what was published long before it
+	received.waitFirst(t)
 	stop()
 	for range 4 {
 		c := startChild(t, pool.Config().ConnString(), url, 3*time.Second)
@@ -238,6 +248,7 @@ func TestManifestsAreSentAgainToABrokerThatLostItsDisk(t *testing.T) {
 	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
 	received := receiveManifests(t, url)
 	stop := startWithManifests(t, pool, url)
+	received.waitFirst(t)
 	row := newRow(uuid.New(), 1)
 	bindQueue(t, url, event.VoteReceivedKey)
 	insert(t, pool, row)

@@ -324,7 +324,7 @@ func TestStreamClientRepairs(t *testing.T) {
 			}
 			previous := 0
 			for range 6 { // a loss shows with what follows it
-				answer := must(http.Post(s.control+"/notify", "", nil)) //nolint:noctx // of this test
+				answer := must(http.Post(s.control+"/notify", "", nil))
 				_ = answer.Body.Close()
 			}
 			for i := range 5 {

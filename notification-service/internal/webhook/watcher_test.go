@@ -61,7 +61,7 @@ func TestWatcher(t *testing.T) {
 			if len(seen) == 0 || seen[len(seen)-1] != text {
 				seen = append(seen, text)
 			}
-			time.Sleep(8 * time.Second)
+			<-time.After(8 * time.Second)
 		}
 		cancel()
 		if err := <-done; err != nil {

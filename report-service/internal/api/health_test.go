@@ -51,7 +51,7 @@ func poolOfNone(t *testing.T) *pgxpool.Pool {
 
 // Each light of the console says what is wrong, and is never good while what it
 // would be read from does not answer.
-func TestHealthParts(t *testing.T) {
+func TestHealthParts(t *testing.T) { //nolint:funlen // most of it is the table
 	t.Parallel()
 	const consumed, idle = "queue.consumed", "queue.idle"
 	broker := brokerWith(t, consumed, idle)

@@ -123,7 +123,7 @@ test('one day’s hours become those of all working days, and a signpost has no 
   const put = serve(reportService, 'PUT', () => ok(set));
   await show();
   expect([...root.querySelectorAll('input[type=number]')]).toHaveLength(1);
-  await click('Same hours as Monday on all working days');
+  await click('Same on all working days: the hours of Monday');
   await click('Save calendar');
   expect((put.mock.lastCall?.[1]?.body as Calendar).shifts).toEqual([
     { day: 'monday', from: '07:30', to: '16:00' },

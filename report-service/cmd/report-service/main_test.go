@@ -224,7 +224,7 @@ func TestFromRequestToBroker(t *testing.T) {
 	}
 }
 
-// bind reads what the relay publishes.
+// bind reads what the relay publishes about reports.
 func bind(t *testing.T, rabbitURL string) <-chan amqp.Delivery {
 	t.Helper()
 	conn, err := amqp.Dial(rabbitURL)
@@ -240,7 +240,7 @@ func bind(t *testing.T, rabbitURL string) <-chan amqp.Delivery {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := ch.QueueBind(q.Name, "#", event.Topology{}.Exchange(), false, nil); err != nil {
+	if err := ch.QueueBind(q.Name, "report.#", event.Topology{}.Exchange(), false, nil); err != nil {
 		t.Fatal(err)
 	}
 	deliveries, err := ch.Consume(q.Name, "", true, true, false, false, nil)

@@ -111,7 +111,7 @@ bench-webhooks: ## webhooks while some receivers hang, beside a FIFO of the same
 bench-mail: ## mails with one host that defers, and digests that are all due at once
 	@scripts/bench.sh mails
 
-bench-city: ## the map, the officials' queue and the export in a city of 100,000 reports
+bench-city: ## the map, the queue, the export and open data in a city of 100,000 reports
 	@scripts/bench.sh city
 
 bench-streams: ## 200,000 idle live streams, an event to all, and all of them back after a kill; STREAMS=20000

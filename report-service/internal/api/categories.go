@@ -64,15 +64,10 @@ func (h categories) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("encode categories: %w", err)
 	}
-	sum := sha256.Sum256(body)
-	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 	header := w.Header()
 	header.Add("Vary", "Accept-Language")
 	header.Set("Content-Language", language)
-	header.Set("Cache-Control", "no-cache")
-	header.Set("ETag", tag)
-	if noneMatches(r.Header.Values("If-None-Match"), tag) {
-		w.WriteHeader(http.StatusNotModified)
+	if answeredBefore(w, r, tagOf(body)) {
 		return nil
 	}
 	header.Set("Content-Type", "application/json")
@@ -80,10 +75,22 @@ func (h categories) list(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// noneMatches reports whether tag is among those of If-None-Match (RFC 9110, 13.1.2).
-func noneMatches(header []string, tag string) bool {
-	for _, known := range strings.Split(strings.Join(header, ","), ",") {
+// tagOf returns a strong entity tag of what identifies an answer.
+func tagOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+}
+
+// answeredBefore sets the headers of an answer that a cache may keep and has to ask for
+// before each use, and answers with 304 if the client has the one with this tag: it is
+// among those of If-None-Match, by the weak comparison of RFC 9110, section 13.1.2.
+func answeredBefore(w http.ResponseWriter, r *http.Request, tag string) bool {
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("ETag", tag)
+	tag = strings.TrimPrefix(tag, "W/")
+	for _, known := range strings.Split(strings.Join(r.Header.Values("If-None-Match"), ","), ",") {
 		if known = strings.TrimPrefix(strings.TrimSpace(known), "W/"); known == tag || known == "*" {
+			w.WriteHeader(http.StatusNotModified)
 			return true
 		}
 	}

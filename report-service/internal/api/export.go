@@ -41,37 +41,59 @@ func (h workbenchHandlers) exportReports(w http.ResponseWriter, r *http.Request)
 	}
 	filter.Order, filter.Unpinned = report.Oldest, true
 	var queue report.Queue
-	// The client's reading of a part holds up nobody.
+	out := bufio.NewWriter(w)
+	lines := table{out, separators[r.URL.Query().Get("separator")]}
+	return h.gates.sendParts(w, r, out, parts{
+		read: func(ctx context.Context, after *report.Cursor) (next *report.Cursor, err error) {
+			if !findsNothing {
+				queue, err = h.workbench.Queue(ctx, filter, after, exportPage)
+			}
+			return queue.Next, err
+		},
+		begin: func() {
+			w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+			w.Header().Set("Content-Disposition", `attachment; filename="reports.csv"`)
+			w.Header().Set("Cache-Control", "no-store")
+			lines.begin(exportColumns)
+		},
+		write: func() {
+			for _, t := range queue.Tasks {
+				lines.write(exportLine(t))
+			}
+		},
+	})
+}
+
+// parts are an answer that is read from the database part by part, and never as a whole
+// in memory.
+type parts struct {
+	read  func(ctx context.Context, after *report.Cursor) (next *report.Cursor, err error) // next is nil after the last part
+	begin func()                                                                           // writes what comes before the first part, headers included
+	write func()                                                                           // writes the part that was read
+}
+
+// sendParts answers with p, which writes to out, a buffer in front of w. The client's
+// reading of a part holds up nobody: only what is read from the database takes a turn.
+func (g gates) sendParts(w http.ResponseWriter, r *http.Request, out *bufio.Writer, p parts) error {
+	var next *report.Cursor
 	read := func(after *report.Cursor) error {
-		return h.gates.do(r.Context(), r, func(ctx context.Context) (err error) {
-			queue, err = h.workbench.Queue(ctx, filter, after, exportPage)
+		return g.do(r.Context(), r, func(ctx context.Context) (err error) {
+			next, err = p.read(ctx, after)
 			return err
 		})
 	}
-	if !findsNothing {
-		if err := read(nil); err != nil {
-			return err
-		}
+	if err := read(nil); err != nil {
+		return err
 	}
-	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	w.Header().Set("Content-Disposition", `attachment; filename="reports.csv"`)
-	w.Header().Set("Cache-Control", "no-store")
+	p.begin()
 	conn := http.NewResponseController(w)
-	lines := table{w: bufio.NewWriter(w), separator: separators[r.URL.Query().Get("separator")]}
-	_, _ = lines.w.WriteString("\uFEFF") // spreadsheets take a file without it for one in their system's old encoding
-	lines.write(exportColumns)
 	for {
 		_ = conn.SetWriteDeadline(time.Now().Add(exportTimeout)) // without a connection, as in some tests, it does nothing
-		for _, t := range queue.Tasks {
-			lines.write(exportLine(t))
+		p.write()
+		if out.Flush() != nil || next == nil {
+			return nil // the client left, or has all
 		}
-		if lines.w.Flush() != nil {
-			return nil // the client left
-		}
-		if queue.Next == nil {
-			return nil
-		}
-		if read(queue.Next) != nil {
+		if read(next) != nil {
 			panic(http.ErrAbortHandler) // the answer has begun: cut it, so that the client does not take it for complete
 		}
 	}
@@ -107,6 +129,13 @@ var separators = map[string]string{"comma": ",", ",": ",", "semicolon": ";", ";"
 type table struct {
 	w         *bufio.Writer // keeps its first error
 	separator string
+}
+
+// begin writes the first line. Spreadsheets take a file without a byte order mark for one
+// in their system's old encoding.
+func (t table) begin(columns []string) {
+	_, _ = t.w.WriteString("\uFEFF")
+	t.write(columns)
 }
 
 func (t table) write(cells []string) {

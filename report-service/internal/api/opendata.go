@@ -3,8 +3,6 @@ package api
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
@@ -25,20 +23,13 @@ var openColumns = []string{
 
 // openDataCSV handles GET /open-data/reports.csv.
 func (h reportHandlers) openDataCSV(w http.ResponseWriter, r *http.Request) error {
-	separator := separators[r.URL.Query().Get("separator")]
-	return h.openData(w, r, "text/csv; charset=utf-8", func(out *bufio.Writer) openForm {
-		lines := table{out, separator}
-		return openForm{
-			begin: func() {
-				_, _ = out.WriteString("\uFEFF") // as in exportReports
-				lines.write(openColumns)
-			},
-			each: func(v report.View, category string) error {
-				lines.write(openLine(v, category))
-				return nil
-			},
-			end: func() {},
-		}
+	out := bufio.NewWriter(w)
+	lines := table{out, separators[r.URL.Query().Get("separator")]}
+	return h.openData(w, r, out, openForm{
+		contentType: "text/csv; charset=utf-8",
+		begin:       func() { lines.begin(openColumns) },
+		each:        func(v report.View, category string) { lines.write(openLine(v, category)) },
+		end:         func() {},
 	})
 }
 
@@ -57,19 +48,17 @@ func openLine(v report.View, category string) []string {
 
 // openDataGeoJSON handles GET /open-data/reports.geojson.
 func (h reportHandlers) openDataGeoJSON(w http.ResponseWriter, r *http.Request) error {
-	return h.openData(w, r, "application/geo+json", func(out *bufio.Writer) openForm {
-		separator := ""
-		return openForm{
-			begin: func() { _, _ = out.WriteString(`{"type":"FeatureCollection","features":[`) },
-			each: func(v report.View, category string) error {
-				feature, err := json.Marshal(openReportOf(v, category))
-				_, _ = out.WriteString(separator + "\n")
-				_, _ = out.Write(feature)
-				separator = ","
-				return err
-			},
-			end: func() { _, _ = out.WriteString("\n]}\n") },
-		}
+	out := bufio.NewWriter(w) // keeps its first error
+	features, separator := json.NewEncoder(out), "\n"
+	return h.openData(w, r, out, openForm{
+		contentType: "application/geo+json",
+		begin:       func() { _, _ = out.WriteString(`{"type":"FeatureCollection","features":[`) },
+		each: func(v report.View, category string) {
+			_, _ = out.WriteString(separator)
+			_ = features.Encode(openReportOf(v, category))
+			separator = ","
+		},
+		end: func() { _, _ = out.WriteString("]}\n") },
 	})
 }
 
@@ -86,51 +75,40 @@ func openReportOf(v report.View, category string) OpenReport {
 
 // An openForm writes reports in one form of open data.
 type openForm struct {
-	begin, end func()
-	each       func(v report.View, category string) error
+	contentType string
+	begin, end  func()
+	each        func(v report.View, category string)
 }
 
 // openData answers with the reports that everybody sees and the query's filters show,
-// oldest first, in a form that writes to a buffer. A part of them is in memory at a time.
-func (h reportHandlers) openData(w http.ResponseWriter, r *http.Request, contentType string, form func(*bufio.Writer) openForm) error {
-	filter, list, known, err := h.openFilter(w, r)
+// oldest first, in a form that writes to out.
+func (h reportHandlers) openData(w http.ResponseWriter, r *http.Request, out *bufio.Writer, form openForm) error {
+	filter, names, known, err := h.openFilter(w, r)
 	if err != nil || known {
 		return err
 	}
 	filter.Order = report.Oldest
 	var page report.Page
-	read := func(after *report.Cursor) error {
-		return h.gates.do(r.Context(), r, func(ctx context.Context) (err error) {
-			page, err = h.reports.List(ctx, filter, after, exportPage, "")
-			return err
-		})
-	}
-	if list != nil {
-		if err := read(nil); err != nil {
-			return err
-		}
-	}
-	w.Header().Set("Content-Type", contentType)
-	conn, out := http.NewResponseController(w), bufio.NewWriter(w)
-	writer := form(out)
-	writer.begin()
-	for {
-		_ = conn.SetWriteDeadline(time.Now().Add(exportTimeout)) // as in exportReports
-		for _, v := range page.Reports {
-			if err := writer.each(v, list[v.Category.ID]); err != nil {
-				panic(http.ErrAbortHandler) // see below
+	return h.gates.sendParts(w, r, out, parts{
+		read: func(ctx context.Context, after *report.Cursor) (next *report.Cursor, err error) {
+			if names != nil {
+				page, err = h.reports.List(ctx, filter, after, exportPage, "")
 			}
-		}
-		if page.Next == nil {
-			writer.end()
-		}
-		if out.Flush() != nil || page.Next == nil {
-			return nil // the client left, or has all
-		}
-		if read(page.Next) != nil {
-			panic(http.ErrAbortHandler) // the answer has begun: cut it, so that the client does not take it for complete
-		}
-	}
+			return page.Next, err
+		},
+		begin: func() {
+			w.Header().Set("Content-Type", form.contentType)
+			form.begin()
+		},
+		write: func() {
+			for _, v := range page.Reports {
+				form.each(v, names[v.Category.ID])
+			}
+			if page.Next == nil {
+				form.end()
+			}
+		},
+	})
 }
 
 // openFilter reads the query, and answers with 304 where the client has what it would get;
@@ -159,16 +137,9 @@ func (h reportHandlers) openFilter(w http.ResponseWriter, r *http.Request) (filt
 			names[c.ID] = c.Text(h.categories.languages[0]).Name
 		}
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %q %s", r.URL.Path, categories.Revision, h.cityName, fingerprint))
-	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
-	header := w.Header()
-	header.Set("Cache-Control", "no-cache")
-	header.Set("ETag", "W/"+tag) // weak: it does not depend on the order in which parts were read
-	if noneMatches(r.Header.Values("If-None-Match"), tag) {
-		w.WriteHeader(http.StatusNotModified)
-		return filter, nil, true, nil
-	}
-	return filter, names, false, nil
+	tag := tagOf(fmt.Appendf(nil, "%s %d %q %s", r.URL.Path, categories.Revision, h.cityName, fingerprint))
+	// Weak: a part may be of another moment than the fingerprint.
+	return filter, names, answeredBefore(w, r, "W/"+tag), nil
 }
 
 // An atomFeed is a feed of RFC 4287.

@@ -21,6 +21,10 @@ func TestOpenData(t *testing.T) {
 	s := newServer(t)
 	ann, olga := token(t, "ann-canary", auth.Resident), token(t, "olga", auth.Official)
 	s.fileAbout(ann, 2, "=HYPERLINK(1) says Bob")
+	pasted := s.fileAbout(ann, 2, "Jalan Raya Pajajaran-Tajurhalang & 'Blok C' <b> 🚧")
+	if _, err := s.pool.Exec(t.Context(), `update reports set description = $2 where id = $1`, pasted, "dari WhatsApp:\n“gelap”, \u2028lampu\tmati; =1+1"); err != nil {
+		t.Fatal(err)
+	}
 	s.file(ann, "public")
 	hidden := s.file(ann, "anonymous").ID
 	s.hide(olga, hidden, "a name")
@@ -46,20 +50,23 @@ func TestOpenData(t *testing.T) {
 	}
 
 	lines, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(string(read(openPaths[0])), "\uFEFF"))).ReadAll()
-	if err != nil || len(lines) != 2503 || lines[0][6] != "title" || lines[2501][6] != "'=HYPERLINK(1) says Bob" {
-		t.Errorf("%d lines, error %v; want 2503 with the oldest first and no formula", len(lines), err)
+	if err != nil || len(lines) != 2504 || lines[0][6] != "title" || lines[2501][6] != "'=HYPERLINK(1) says Bob" {
+		t.Errorf("%d lines, error %v; want 2504 with the oldest first and no formula", len(lines), err)
+	}
+	if got := lines[2502]; got[6] != `Jalan Raya Pajajaran-Tajurhalang & 'Blok C' <b> 🚧` || got[7] != "dari WhatsApp:\n“gelap”, \u2028lampu\tmati;' =1+1" {
+		t.Errorf("pasted text is %q, want it whole and without a formula", got[6:8])
 	}
 	var features api.OpenReports
-	if err := json.Unmarshal(read(openPaths[1]), &features); err != nil || len(features.Features) != 2502 || features.Type != api.FeatureCollection {
-		t.Fatalf("%d features, error %v; want 2502", len(features.Features), err)
+	if err := json.Unmarshal(read(openPaths[1]), &features); err != nil || len(features.Features) != 2503 || features.Type != api.FeatureCollection {
+		t.Fatalf("%d features, error %v; want 2503", len(features.Features), err)
 	}
 	seen := make(map[string]bool)
 	for _, f := range features.Features {
 		seen[f.ID.String()] = true
 	}
-	last := features.Features[2501]
-	if len(seen) != 2502 || last.Geometry == nil || len(last.Geometry.Coordinates) != 2 || features.Features[0].Geometry != nil || last.Properties.Category == "" {
-		t.Errorf("%d ids, the last is %+v; want 2502, the last with a point and the first without", len(seen), last)
+	last := features.Features[2502]
+	if len(seen) != 2503 || last.Geometry == nil || len(last.Geometry.Coordinates) != 2 || features.Features[0].Geometry != nil || last.Properties.Category == "" {
+		t.Errorf("%d ids, the last is %+v; want 2503, the last with a point and the first without", len(seen), last)
 	}
 	var feed struct {
 		ID      string `xml:"http://www.w3.org/2005/Atom id"`

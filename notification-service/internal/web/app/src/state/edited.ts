@@ -47,7 +47,7 @@ export function createEdited<T>(get: () => Promise<T>) {
 
 export type Edited<T> = ReturnType<typeof createEdited<T>>;
 
-/** Reads the setting, and has the browser ask before what was changed is lost. */
+/** Reads the setting. Until the changes are saved, the browser asks before the page is left. */
 export function useEdited(edited: Pick<Edited<unknown>, 'changed'> & { load(): Promise<void> }): void {
   useEffect(() => {
     void edited.load();

@@ -102,7 +102,7 @@ func (w *brokerWatch) check(ctx context.Context, conn *amqp.Connection) (ready b
 		w.log.Error().Msg("broker lost its messages, republishing retained rows")
 		_, err := w.pool.Exec(ctx, `
 			with again as (update outbox_manifests set sent_at = null)
-			update known_brokers set republish_before = now() where exchange = $1`, w.exchange)
+			update known_brokers set republish_before = now(), lost_at = now() where exchange = $1`, w.exchange)
 		if err != nil {
 			return false, fmt.Errorf("note that the broker lost its messages: %w", err)
 		}

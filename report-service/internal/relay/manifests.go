@@ -109,13 +109,18 @@ type manifestWindow struct {
 // A transaction that records has its begin as published_at, and may commit late: the
 // window ends before the begin of the oldest that is open. Those of other programs under
 // the same role count as well, if they write or wait for a lock.
+//
+// A loss of the broker's disk is named while the retained rows are republished, and in
+// each manifest up to the one of its time: republishing a few rows is quicker than the
+// next manifest.
 const manifestWindowSQL = `
 	select coalesce((select restores from database_origin), 0), coalesce(l.epoch, -1), coalesce(l.number, 0), l.ends_at,
 	       least(now() - $1::interval, (
 			select min(xact_start) from pg_stat_activity
 			where datname = current_database() and usename = current_user and pid <> pg_backend_pid()
 			  and (backend_xid is not null or wait_event_type = 'Lock'))),
-	       (select republish_before from known_brokers where exchange = $2), now()
+	       (select coalesce(republish_before, case when lost_at > coalesce(l.ends_at, '-infinity') then lost_at end)
+	        from known_brokers where exchange = $2), now()
 	from (select) as one
 	left join lateral (select * from outbox_manifests order by epoch desc, number desc limit 1) l on true`
 

@@ -1,0 +1,1 @@
+alter table known_brokers drop column lost_at;

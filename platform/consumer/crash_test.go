@@ -47,7 +47,7 @@ func child() error {
 	defer pool.Close()
 	if os.Getenv("CRASH_POINT") == "order" {
 		p, err := consumertest.Assemble(os.Getenv("CRASH_RABBITMQ"), pool, zerolog.Nop(), prometheus.NewRegistry(),
-			consumertest.WithEffect(unreliableEffect{showing(pool)}), consumertest.WithConfig(func(c *consumer.Config) { c.Workers = 4 }))
+			consumertest.WithEffect(unreliableEffect{showing(pool), pool}), consumertest.WithConfig(func(c *consumer.Config) { c.Workers = 4 }))
 		if err != nil {
 			return err
 		}

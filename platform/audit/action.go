@@ -23,6 +23,7 @@ const (
 	ChangePool       Action = "change_pool"
 	QueueLost        Action = "queue_lost" // by the service that reads it
 	QueueRepublished Action = "queue_republished"
+	LossClose        Action = "loss_close" // of messages that a group has not found
 
 	WebhookCreate  Action = "webhook_create"
 	WebhookChange  Action = "webhook_change"
@@ -42,7 +43,7 @@ const (
 var actions = []Action{
 	Discard, Restore, Edit, Note, NoteRemoved, Replay, ReplayPaused, ReplayRunning, ReplayCancelled,
 	ReleaseDelayed, CancelDelayed,
-	ChangePool, QueueLost, QueueRepublished,
+	ChangePool, QueueLost, QueueRepublished, LossClose,
 	WebhookCreate, WebhookChange, WebhookDelete, WebhookRotate, WebhookEnable, WebhookDisable, WebhookTest, WebhookResend, WebhookRecover,
 	SchedulePause, ScheduleResume, ScheduleRun,
 }

@@ -163,7 +163,8 @@ create table reconciliation_manifests (
   checks int not null default 0,
   check_at timestamptz, -- of the next check; null after the last
   expected int not null default 0,
-  missing uuid[] not null default '{}', -- at the last check
+  missing uuid[] not null default '{}', -- at the last check, without the closed ones
+  closed uuid[] not null default '{}', -- which an operator does not wait for any longer
   primary key (consumer_group, epoch, number)
 );
 

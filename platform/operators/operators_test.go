@@ -37,7 +37,7 @@ func TestTypesAreThoseOfTheDocuments(t *testing.T) {
 			"ScheduleList": scheduleList{}, "Schedule": scheduleView{}, "ScheduleRunPage": runPage{}, "ScheduleRun": run{}, "ScheduleAct": scheduleAct{},
 			"ErasureList": erasureList{}, "Erasure": erasureView{}, "ErasureRequest": erasureRequest{}, "HistoryRun": historyRun{},
 			"OperatorHealth": health{}, "HealthPart": healthPart{},
-			"Reconciliation": reconciliationView{}, "ReconciliationGroup": reconciliationGroup{}, "MissingMessagePage": missingPage{}, "MissingMessage": missingMessage{},
+			"Reconciliation": reconciliationView{}, "ReconciliationGroup": reconciliationGroup{}, "MissingMessagePage": missingPage{}, "MissingMessage": missingMessage{}, "MissingClose": missingClose{}, "MissingClosed": missingClosed{},
 		} {
 			schemas[schema] = of
 		}
@@ -119,6 +119,13 @@ func (c *city) Messages(_ context.Context, s reconciliation.Selection) ([]reconc
 	return slices.Repeat([]reconciliation.Message{{ID: lost, Group: "photos", Key: "k", State: s.State, To: due}}, s.Limit), nil
 }
 
+func (c *city) Close(_ context.Context, actor, group string, ids []uuid.UUID, reason string) (int, error) {
+	if actor != "pavel" || group != "photos" || reason != "purged" {
+		return 0, errors.New("another request")
+	}
+	return len(ids), nil
+}
+
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	c := new(city)
@@ -157,6 +164,7 @@ func TestOperations(t *testing.T) {
 		{"listMissingMessages/x?limit=1&state=missing&group=photos", "", 200, `"routing_key":"k","published_from":"0001-01-01T00:00:00Z","published_until":"2026-03-01T05:00:00Z"}],"next_cursor":"1772341200000000.photos.` + lost.String() + `"`},
 		{"listMissingMessages/x?limit=1&state=missing&group=photos&cursor=1772341200000000.photos." + lost.String(), "", 200, `{"messages":[]}`},
 		{"listMissingMessages/x?limit=1&cursor=99999999999999999999.photos." + lost.String(), "", 400, "must be the next_cursor"},
+		{"closeMissingMessages/x", `{"group":"photos","message_ids":["` + lost.String() + `"],"reason":"purged"}`, 200, `{"closed":1}`},
 		{"history/x?minutes=5", "", 200, `[{"name":"pending","runs":[{"from":0,"values":[2]}]},{"name":"depth","queue":"votes",`},
 		{"history/x?minutes=6", "", 500, ""},
 	} {

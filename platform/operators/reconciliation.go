@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
@@ -21,13 +22,15 @@ import (
 type Reconciliation interface {
 	Groups(ctx context.Context) ([]reconciliation.Summary, error)
 	Messages(ctx context.Context, s reconciliation.Selection) ([]reconciliation.Message, error)
+	Close(ctx context.Context, actor, group string, ids []uuid.UUID, reason string) (int, error)
 }
 
 // ReconciliationOperations are those on messages that groups have not found.
 func ReconciliationOperations(of Reconciliation) openapi.Operations {
 	return openapi.Operations{
-		"readReconciliation":  timed(readReconciliation(of)),
-		"listMissingMessages": timed(listMissing(of)),
+		"readReconciliation":   timed(readReconciliation(of)),
+		"listMissingMessages":  timed(listMissing(of)),
+		"closeMissingMessages": timed(closeMissing(of)),
 	}
 }
 
@@ -68,6 +71,21 @@ func listMissing(of Reconciliation) service.HandlerFunc {
 	}
 }
 
+// closeMissing handles POST /admin/…/reconciliation/messages/close.
+func closeMissing(of Reconciliation) service.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		request, err := service.Decode[missingClose](r)
+		if err != nil {
+			return err
+		}
+		closed, err := of.Close(r.Context(), auth.Must(r).ID, request.Group, request.MessageIDs, request.Reason)
+		if err != nil {
+			return err
+		}
+		return service.Encode(w, http.StatusOK, missingClosed{closed})
+	}
+}
+
 // cursorBehind returns the cursor behind m: its time in microseconds, its group and its
 // id.
 func cursorBehind(m reconciliation.Message) string {
@@ -103,6 +121,16 @@ type reconciliationGroup struct {
 type missingPage struct {
 	Messages   []missingMessage `json:"messages"`
 	NextCursor string           `json:"next_cursor,omitempty"`
+}
+
+type missingClose struct {
+	Group      string      `json:"group"`
+	MessageIDs []uuid.UUID `json:"message_ids"`
+	Reason     string      `json:"reason"`
+}
+
+type missingClosed struct {
+	Closed int `json:"closed"`
 }
 
 type missingMessage struct {

@@ -2,7 +2,9 @@ package reconciliation
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/cityconnect/cityconnect/platform/audit"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -131,6 +134,43 @@ func (r *Results) Messages(ctx context.Context, s Selection) ([]Message, error) 
 		}
 	}
 	return found, nil
+}
+
+// Close takes those of the messages that the group has not found out of the list and out of
+// the counts for good, and returns how many: the operator has found out about them, and
+// they do not come. One that may be on its way stays. The audit keeps the reason.
+func (r *Results) Close(ctx context.Context, actor, group string, ids []uuid.UUID, reason string) (closed int, err error) {
+	err = pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `
+			with concerned as (
+				select epoch, number, array(select unnest(missing) intersect select unnest($2::uuid[])) as ids
+				from reconciliation_manifests
+				where consumer_group = $1 and state in ('missing', 'unknown') and missing && $2 and received_at > now() - $3::interval
+				for update
+			)
+			update reconciliation_manifests m
+			set closed = m.closed || c.ids, missing = array(select id from unnest(m.missing) as one (id) where id <> all (c.ids))
+			from concerned c
+			where m.consumer_group = $1 and m.epoch = c.epoch and m.number = c.number
+			returning c.ids`, group, ids, lookBack)
+		if err != nil {
+			return fmt.Errorf("close messages: %w", err)
+		}
+		found, err := pgx.CollectRows(rows, pgx.RowTo[[]uuid.UUID])
+		if err != nil {
+			return fmt.Errorf("close messages: %w", err)
+		}
+		all := slices.Concat(found...)
+		if closed = len(all); closed == 0 {
+			return nil
+		}
+		detail, err := json.Marshal(map[string]any{"group": group, "message_ids": all, "reason": reason})
+		if err != nil {
+			return fmt.Errorf("encode audit: %w", err)
+		}
+		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.LossClose, Detail: detail})
+	})
+	return closed, err
 }
 
 type manifestID struct {

@@ -68,3 +68,52 @@ func TestMessagesThatWereNotFoundAreListed(t *testing.T) {
 		t.Errorf("summary is %+v, want 6 missing, 1 awaited, compared until %v", g, fine.Until)
 	}
 }
+
+// Messages that an operator has closed are neither listed nor counted, also after the next
+// check; one that may be on its way stays, and so does one of which the next check knows.
+func TestClosedMessagesAreNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, "")
+	m, lost := h.next(3)
+	h.receive(m)
+	h.check(1, len(h.waits))
+	awaited, onItsWay := h.next(1)
+	h.receive(awaited)
+	h.check(2, 1)
+	results := NewResults(h.pool)
+	closed, err := results.Close(t.Context(), "otto", testGroup, []uuid.UUID{lost[0], lost[1], onItsWay[0], uuid.New()}, "a queue was purged")
+	if err != nil || closed != 2 {
+		t.Fatalf("closed %d (%v), want 2", closed, err)
+	}
+	listed := func() (ids []uuid.UUID) {
+		page, err := results.Messages(t.Context(), Selection{Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range page {
+			ids = append(ids, m.ID)
+		}
+		return ids
+	}
+	want := []uuid.UUID{lost[2], onItsWay[0]}
+	if got := listed(); !slices.Equal(got, want) {
+		t.Errorf("listed are %v, want %v", got, want)
+	}
+	h.wantFigures(1, 0, 0)
+	h.check(1, 1)
+	if got := listed(); !slices.Equal(got, want) {
+		t.Errorf("after another check listed are %v, want %v", got, want)
+	}
+	var audited int
+	err = h.pool.QueryRow(t.Context(), `
+		select jsonb_array_length(detail->'message_ids') from operations_audit
+		where action = 'loss_close' and actor = 'otto' and detail->>'reason' = 'a queue was purged'`).Scan(&audited)
+	if err != nil || audited != 2 {
+		t.Errorf("the audit has %d messages (%v), want 2", audited, err)
+	}
+	h.process(lost[2])
+	if state, _ := h.check(1, 1); state != Missing {
+		t.Errorf("with what is closed alone the manifest is %s, want missing", state)
+	}
+	h.wantFigures(0, 0, 0)
+}

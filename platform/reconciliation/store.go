@@ -54,7 +54,7 @@ func (s *store) receive(ctx context.Context, m event.Manifest, body []byte, wait
 		values ($1, $2, $3, $4, $5, $6, $7, now() + $8::interval)
 		on conflict (consumer_group, epoch, number) do update
 		set starts_at = excluded.starts_at, ends_at = excluded.ends_at, lost_before = excluded.lost_before, received_at = now(),
-		    body = excluded.body, state = 'waiting', checks = 0, check_at = excluded.check_at, expected = 0, missing = '{}'
+		    body = excluded.body, state = 'waiting', checks = 0, check_at = excluded.check_at, expected = 0, missing = '{}', closed = '{}'
 		where (m.starts_at, m.ends_at) <> (excluded.starts_at, excluded.ends_at)`,
 		s.group, m.Epoch, m.Number, m.From, m.Until, lostBefore, body, wait)
 	if err != nil {
@@ -150,7 +150,7 @@ type result struct {
 	missing  []uuid.UUID
 }
 
-// note keeps the result of a check. The body of a complete manifest goes.
+// note keeps the result of a check, without the messages that are closed. The body of a complete manifest goes.
 func (s *store) note(ctx context.Context, tx pgx.Tx, d due, r result) error {
 	var next *time.Duration
 	if r.next > 0 {
@@ -161,7 +161,8 @@ func (s *store) note(ctx context.Context, tx pgx.Tx, d due, r result) error {
 	}
 	_, err := tx.Exec(ctx, `
 		update reconciliation_manifests
-		set state = $4, checks = $5, check_at = now() + $6::interval, expected = $7, missing = $8,
+		set state = $4, checks = $5, check_at = now() + $6::interval, expected = $7,
+		    missing = array(select id from unnest($8::uuid[]) as left_over (id) where id <> all (closed)),
 		    body = case when $4 = 'complete' then null else body end
 		where consumer_group = $1 and epoch = $2 and number = $3`,
 		s.group, d.epoch, d.number, r.state, r.checks, next, r.expected, r.missing)

@@ -172,6 +172,15 @@ func TestMissingMessagesArePublishedAgain(t *testing.T) {
 	if len(audit.Acts) != 1 || audit.Acts[0].Action != api.Republish || audit.Acts[0].Actor != "otto" || audit.Acts[0].Reason != "purged" {
 		t.Errorf("audit %+v", audit.Acts)
 	}
+	closing := call{method: "POST", path: base + "/messages/close", token: otto, body: `{"group":"photos","message_ids":["` + id.String() + `"],"reason":"purged"}`}
+	for _, want := range []int64{1, 0} {
+		if done, _ := ok[api.MissingClosed](s, closing, http.StatusOK); done.Closed != want {
+			t.Errorf("closed %d, want %d", done.Closed, want)
+		}
+	}
+	if summary, _ = ok[api.Reconciliation](s, call{method: "GET", path: base, token: otto}, http.StatusOK); summary.Groups[0].Missing != 0 {
+		t.Errorf("%d are missing after closing, want none", summary.Groups[0].Missing)
+	}
 	official, stranger := again, again
 	official.token, stranger.token = olga, ""
 	for _, r := range []refusal{
@@ -182,6 +191,8 @@ func TestMissingMessagesArePublishedAgain(t *testing.T) {
 		{"", call{method: "GET", path: base + "/messages"}, 401, "unauthenticated", nil},
 		{"", call{method: "GET", path: base + "/messages?cursor=7&state=complete", token: otto}, 400, "invalid-input", []string{"cursor", "state"}},
 		{"", call{method: "POST", path: again.path, token: otto, body: `{"message_ids":[],"reason":" "}`}, 400, "invalid-input", []string{"/message_ids", "/reason"}},
+		{"", call{method: "POST", path: closing.path, token: otto, body: `{"group":"Photos","message_ids":[],"reason":" "}`}, 400, "invalid-input", []string{"/group", "/message_ids", "/reason"}},
+		{"", call{method: "POST", path: closing.path, token: olga, body: closing.body}, 403, "forbidden", nil},
 	} {
 		s.wantProblem(r)
 	}

@@ -847,6 +847,21 @@ type MapPoints struct {
 	Points   []MapPoint   `json:"points"`
 }
 
+// MissingClose The messages that a group need not wait for.
+type MissingClose struct {
+	Group      string      `json:"group"`
+	MessageIds []uuid.UUID `json:"message_ids"`
+
+	// Reason Why, for the audit.
+	Reason string `json:"reason"`
+}
+
+// MissingClosed What became of the messages.
+type MissingClosed struct {
+	// Closed Messages that the group no longer waits for.
+	Closed int64 `json:"closed"`
+}
+
 // MissingMessage A published message that a group of consumers has not found.
 type MissingMessage struct {
 	Group     string    `json:"group"`

@@ -106,6 +106,27 @@ test('all that a group lost are published again, from every page, without those 
   expect(document.querySelector('[role=status]')!.textContent).toContain('Published again: 499.');
 });
 
+test('the group waits no longer for what the outbox does not have, but for what may be on its way', async () => {
+  const groups = [group('notifications', { missing: 1, awaited: 1 })];
+  tell(groups, [[message(1), message(2, 'waiting')]]);
+  const requests: unknown[] = [];
+  serve(notificationService, 'POST', (path, { body }) => {
+    requests.push([path, body]);
+    return ok({ closed: 1 });
+  });
+  const root = await shown();
+  expect([...root.querySelectorAll('.rows button')].filter((each) => each.textContent === 'Wait no longer')).toHaveLength(1);
+  for (const name of ['Wait no longer', 'Wait no longer for any of notifications']) {
+    await act(() => button(name).click());
+    await confirm();
+    expect(requests.pop()).toEqual([
+      '/admin/notifications/reconciliation/messages/close',
+      { group: 'notifications', message_ids: [message(1).message_id], reason: 'a queue was purged' },
+    ]);
+    expect(root.querySelector('[role=status]')!.textContent).toBe('No longer waited for: 1.');
+  }
+});
+
 test('where everything arrived there is nothing to do', async () => {
   tell([group('notifications')], [[]]);
   const root = await shown();

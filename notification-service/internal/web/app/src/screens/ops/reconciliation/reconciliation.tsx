@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
 
-import type { MissingMessage } from '../../../api/client';
 import { number, t, type Word } from '../../../lang/console';
 import { Copy } from '../../../ui/copy';
 import { usePoll } from '../../../ui/poll';
@@ -12,9 +11,17 @@ import { StoryLink } from '../message/message';
 import { Reason } from '../reason';
 import { TONE } from '../tone';
 import { Waiting } from '../waiting';
-import { readFound, republish, republishAll, type Group, type Outcome } from './missing';
+import { close, closeAll, readFound, republish, republishAll, type Group, type Missing, type Outcome } from './missing';
 
-type Act = (reason: string) => Promise<Outcome>;
+/** An act of an operator that asks for a reason. */
+interface Act {
+  title: Word;
+  hint: Word;
+  run(reason: string): Promise<Outcome>;
+}
+
+const republishing = (run: Act['run']): Act => ({ title: 'republish', hint: 'republish.hint', run });
+const closing = (run: Act['run']): Act => ({ title: 'loss.close', hint: 'loss.close.hint', run });
 
 /** Whether each group of consumers has what was published, and which messages it has not found. */
 export function Reconciliation() {
@@ -23,7 +30,6 @@ export function Reconciliation() {
   const [outcome, setOutcome] = useState<Outcome>();
   if (!found.value) return <Waiting error={found.error} retry={found.refresh} />;
   const { groups, messages, more, errors } = found.value;
-  const ask = (next: Act) => setAct(() => next);
   return (
     <section class="stack" aria-labelledby="reconciliation">
       <h2 id="reconciliation">{t('reconciliation')}</h2>
@@ -32,7 +38,12 @@ export function Reconciliation() {
         <Fault key={i} error={error} retry={found.refresh} />
       ))}
       {groups.map((group) => (
-        <Summary key={group.group} group={group} onRepublish={() => ask((reason) => republishAll(group, reason))} />
+        <Summary
+          key={group.group}
+          group={group}
+          onRepublish={() => setAct(republishing((reason) => republishAll(group, reason)))}
+          onClose={() => setAct(closing((reason) => closeAll(group, reason)))}
+        />
       ))}
       <p role="status">{outcome && told(outcome)}</p>
       <h3>{t('reconciliation.messages')}</h3>
@@ -42,16 +53,17 @@ export function Reconciliation() {
           <Row
             key={`${message.group} ${message.published_until} ${message.message_id}`}
             message={message}
-            onRepublish={() => ask((reason) => republish([message.message_id], reason))}
+            onRepublish={() => setAct(republishing((reason) => republish([message.message_id], reason)))}
+            onClose={() => setAct(closing((reason) => close(message, [message.message_id], reason)))}
           />
         ))}
       </ul>
       {more && <p class="quiet">{t('reconciliation.more')}</p>}
       {act && (
         <Reason
-          title={t('republish')}
-          hint={t('republish.hint')}
-          onSubmit={(reason) => act(reason).then(setOutcome)}
+          title={t(act.title)}
+          hint={t(act.hint)}
+          onSubmit={(reason) => act.run(reason).then(setOutcome)}
           onClose={() => {
             setAct(undefined);
             found.refresh();
@@ -62,7 +74,12 @@ export function Reconciliation() {
   );
 }
 
-function Summary({ group, onRepublish }: { group: Group; onRepublish(): void }) {
+interface Acting {
+  onRepublish(): void;
+  onClose(): void;
+}
+
+function Summary({ group, onRepublish, onClose }: Acting & { group: Group }) {
   const counts: [Word, number, boolean][] = [
     ['reconciliation.missing', group.missing, group.missing > 0],
     ['reconciliation.unknown', group.unknown, group.unknown > 0],
@@ -77,6 +94,9 @@ function Summary({ group, onRepublish }: { group: Group; onRepublish(): void }) 
           <Acts>
             <button type="button" aria-haspopup="dialog" onClick={onRepublish}>
               {t('republish.all', { group: group.group })}
+            </button>
+            <button type="button" aria-haspopup="dialog" onClick={onClose}>
+              {t('loss.close.all', { group: group.group })}
             </button>
           </Acts>
         )}
@@ -97,7 +117,7 @@ function Summary({ group, onRepublish }: { group: Group; onRepublish(): void }) 
 
 const COLOURS = { waiting: TONE.waiting, missing: TONE.bad, unknown: TONE.moving };
 
-function Row({ message, onRepublish }: { message: MissingMessage; onRepublish(): void }) {
+function Row({ message, onRepublish, onClose }: Acting & { message: Missing }) {
   return (
     <li>
       <div>
@@ -117,6 +137,11 @@ function Row({ message, onRepublish }: { message: MissingMessage; onRepublish():
           <button type="button" aria-haspopup="dialog" onClick={onRepublish}>
             {t('republish')}
           </button>
+          {message.state !== 'waiting' && (
+            <button type="button" aria-haspopup="dialog" onClick={onClose}>
+              {t('loss.close')}
+            </button>
+          )}
         </Acts>
       </div>
     </li>
@@ -124,7 +149,8 @@ function Row({ message, onRepublish }: { message: MissingMessage; onRepublish():
 }
 
 /** What became of the messages, in words. */
-function told({ republished, unpublished, gone }: Outcome): string {
+function told({ republished, unpublished, gone, closed }: Outcome): string {
+  if (closed > 0) return t('loss.closed', { count: number(closed) });
   return [
     t('republish.done', { count: number(republished) }),
     unpublished > 0 && t('republish.unpublished', { count: number(unpublished) }),

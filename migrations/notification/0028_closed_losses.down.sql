@@ -1,0 +1,1 @@
+alter table reconciliation_manifests drop column closed;

@@ -1,1 +1,0 @@
-alter table known_brokers drop column lost_at;

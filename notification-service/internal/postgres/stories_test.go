@@ -1,10 +1,15 @@
 package postgres_test
 
 import (
+	"flag"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
@@ -141,4 +146,60 @@ func TestStoryIsFoundByKeys(t *testing.T) {
 			t.Errorf("%d blocks are read, want at most %d; in sequence %q, want none but the endpoints:\n%s", plan.Blocks, most, plan.Sequential, plan.SQL)
 		}
 	}
+}
+
+var storyMessages = flag.Int("story-messages", 10_000, "how many messages BenchmarkStory has handled")
+
+// Each message was handled in two queues, has a number in the officials' stream, and went
+// to one endpoint. Of ten million (-story-messages) a database of 12 GB is made first.
+func BenchmarkStory(b *testing.B) {
+	pool := pgtest.Notification(b)
+	for _, sql := range []string{
+		`create table asked as select gen_random_uuid() as message, gen_random_uuid() as report, n from generate_series(1, $1::int) n`,
+		`insert into processed_messages (consumer, message_id, processed_at)
+		select q, message::text, now() - n * interval '100 milliseconds' from asked, unnest(array['queue.report_created', 'queue.webhooks']) q`,
+		`insert into streams (name, last_seq) values ('role:official', $1::int)`,
+		`insert into notifications (stream_id, seq, id, message_id, type, report_id, report_version, data)
+		select s.id, n, gen_random_uuid(), message::text, 'report.created', report, 1, '{}' from streams s, asked where n <= $1::int`,
+		`insert into webhook_endpoints (id, url, secret) select gen_random_uuid(), 'https://city.example/' || n, '' from generate_series(1, 5) n where $1::int > 0`,
+		`insert into deliveries (channel, lane, target, message_id, kind, body, state, attempts, last_class, done_at)
+		select 'webhook', target, target, message::text, 'report.created', '{}', 'done', 1, 'ok', now()
+		from asked, (select min(id::text) as target from webhook_endpoints) one where n <= $1::int`,
+	} {
+		args := []any{*storyMessages}
+		if !strings.Contains(sql, "$1") {
+			args = nil
+		}
+		if _, err := pool.Exec(b.Context(), sql, args...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if _, err := pool.Exec(b.Context(), `vacuum analyze`); err != nil {
+		b.Fatal(err)
+	}
+	rows, err := pool.Query(b.Context(), `select message::text, report from asked order by random() limit 1000`)
+	if err != nil {
+		b.Fatal(err)
+	}
+	asked, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct {
+		Message string
+		Report  uuid.UUID
+	}])
+	if err != nil {
+		b.Fatal(err)
+	}
+	stories := postgres.NewStories(pool, "queue.report_created", "queue.webhooks")
+	var took []time.Duration
+	for b.Loop() {
+		one := asked[rand.IntN(len(asked))]
+		began := time.Now()
+		entries, err := stories.Entries(b.Context(), one.Message, one.Report)
+		took = append(took, time.Since(began))
+		if err != nil || len(entries) != 5 {
+			b.Fatalf("%d entries (%v), want 5", len(entries), err)
+		}
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 }

@@ -4,3 +4,5 @@ alter table known_brokers add column lost_at timestamptz;
 
 -- Messages that a group has not found and that an operator does not wait for any longer.
 alter table reconciliation_manifests add column closed uuid[] not null default '{}';
+alter table outbox_audit drop constraint outbox_audit_action_check;
+alter table outbox_audit add constraint outbox_audit_action_check check (action in ('retry', 'discard', 'republish', 'close')) not valid;

@@ -119,11 +119,11 @@ func (c *city) Messages(_ context.Context, s reconciliation.Selection) ([]reconc
 	return slices.Repeat([]reconciliation.Message{{ID: lost, Group: "photos", Key: "k", State: s.State, To: due}}, s.Limit), nil
 }
 
-func (c *city) Close(_ context.Context, actor, group string, ids []uuid.UUID, reason string) (int, error) {
-	if actor != "pavel" || group != "photos" || reason != "purged" {
+func (c *city) Close(_ context.Context, closing reconciliation.Closing) (int, error) {
+	if closing.Actor != "pavel" || closing.Group != "photos" || closing.Reason != "purged" {
 		return 0, errors.New("another request")
 	}
-	return len(ids), nil
+	return len(closing.Messages), nil
 }
 
 func TestOperations(t *testing.T) {

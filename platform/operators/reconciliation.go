@@ -22,7 +22,7 @@ import (
 type Reconciliation interface {
 	Groups(ctx context.Context) ([]reconciliation.Summary, error)
 	Messages(ctx context.Context, s reconciliation.Selection) ([]reconciliation.Message, error)
-	Close(ctx context.Context, actor, group string, ids []uuid.UUID, reason string) (int, error)
+	Close(ctx context.Context, c reconciliation.Closing) (int, error)
 }
 
 // ReconciliationOperations are those on messages that groups have not found.
@@ -78,7 +78,9 @@ func closeMissing(of Reconciliation) service.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		closed, err := of.Close(r.Context(), auth.Must(r).ID, request.Group, request.MessageIDs, request.Reason)
+		closed, err := of.Close(r.Context(), reconciliation.Closing{
+			Actor: auth.Must(r).ID, Group: request.Group, Reason: request.Reason, Messages: request.MessageIDs,
+		})
 		if err != nil {
 			return err
 		}

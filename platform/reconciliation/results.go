@@ -18,7 +18,8 @@ import (
 
 // Results are what the groups of a database found out, for operators.
 type Results struct {
-	pool *pgxpool.Pool
+	pool  *pgxpool.Pool
+	audit Audit
 
 	mu          sync.Mutex
 	recent      []Summary
@@ -26,7 +27,25 @@ type Results struct {
 }
 
 // NewResults returns the results in a database with the tables of group/schema.sql.
-func NewResults(pool *pgxpool.Pool) *Results { return &Results{pool: pool} }
+func NewResults(pool *pgxpool.Pool, audit Audit) *Results { return &Results{pool: pool, audit: audit} }
+
+// An Audit keeps, in the transaction of it, that messages were closed.
+type Audit func(ctx context.Context, tx pgx.Tx, c Closing) error
+
+// A Closing is that an operator lets a group wait no longer for messages.
+type Closing struct {
+	Actor, Group, Reason string
+	Messages             []uuid.UUID
+}
+
+// ToOperations is the Audit of databases whose audit is operations_audit.
+func ToOperations(ctx context.Context, tx pgx.Tx, c Closing) error {
+	detail, err := json.Marshal(map[string]any{"group": c.Group, "message_ids": c.Messages, "reason": c.Reason})
+	if err != nil {
+		return fmt.Errorf("encode audit: %w", err)
+	}
+	return audit.Write(ctx, tx, audit.Entry{Actor: c.Actor, Action: audit.LossClose, Detail: detail})
+}
 
 // A Summary is what a group found out.
 type Summary struct {
@@ -139,7 +158,7 @@ func (r *Results) Messages(ctx context.Context, s Selection) ([]Message, error) 
 // Close takes those of the messages that the group has not found out of the list and out of
 // the counts for good, and returns how many: the operator has found out about them, and
 // they do not come. One that may be on its way stays. The audit keeps the reason.
-func (r *Results) Close(ctx context.Context, actor, group string, ids []uuid.UUID, reason string) (closed int, err error) {
+func (r *Results) Close(ctx context.Context, c Closing) (closed int, err error) {
 	err = pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `
 			with concerned as (
@@ -152,7 +171,7 @@ func (r *Results) Close(ctx context.Context, actor, group string, ids []uuid.UUI
 			set closed = m.closed || c.ids, missing = array(select id from unnest(m.missing) as one (id) where id <> all (c.ids))
 			from concerned c
 			where m.consumer_group = $1 and m.epoch = c.epoch and m.number = c.number
-			returning c.ids`, group, ids, lookBack)
+			returning c.ids`, c.Group, c.Messages, lookBack)
 		if err != nil {
 			return fmt.Errorf("close messages: %w", err)
 		}
@@ -160,15 +179,11 @@ func (r *Results) Close(ctx context.Context, actor, group string, ids []uuid.UUI
 		if err != nil {
 			return fmt.Errorf("close messages: %w", err)
 		}
-		all := slices.Concat(found...)
-		if closed = len(all); closed == 0 {
+		c.Messages = slices.Concat(found...)
+		if closed = len(c.Messages); closed == 0 {
 			return nil
 		}
-		detail, err := json.Marshal(map[string]any{"group": group, "message_ids": all, "reason": reason})
-		if err != nil {
-			return fmt.Errorf("encode audit: %w", err)
-		}
-		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.LossClose, Detail: detail})
+		return r.audit(ctx, tx, c)
 	})
 	return closed, err
 }

@@ -33,7 +33,7 @@ func TestMessagesThatWereNotFoundAreListed(t *testing.T) {
 	h.check(4, 1)
 	h.exec(`insert into reconciliation_starts (consumer_group, restores, started_at) values ('gone', 0, now() - interval '1 year')`)
 
-	results := NewResults(h.pool)
+	results := NewResults(h.pool, ToOperations)
 	var got []uuid.UUID
 	selection := Selection{Limit: 2}
 	for {
@@ -80,8 +80,10 @@ func TestClosedMessagesAreNotWaitedFor(t *testing.T) {
 	awaited, onItsWay := h.next(1)
 	h.receive(awaited)
 	h.check(2, 1)
-	results := NewResults(h.pool)
-	closed, err := results.Close(t.Context(), "otto", testGroup, []uuid.UUID{lost[0], lost[1], onItsWay[0], uuid.New()}, "a queue was purged")
+	results := NewResults(h.pool, ToOperations)
+	closed, err := results.Close(t.Context(), Closing{
+		Actor: "otto", Group: testGroup, Reason: "a queue was purged", Messages: []uuid.UUID{lost[0], lost[1], onItsWay[0], uuid.New()},
+	})
 	if err != nil || closed != 2 {
 		t.Fatalf("closed %d (%v), want 2", closed, err)
 	}

@@ -170,7 +170,7 @@ func (a *app) addEdge(ctx context.Context, cfg config.Config, pool *pgxpool.Pool
 	past := func(ctx context.Context, span time.Duration) (history.History, error) {
 		return history.Read(ctx, pool, span)
 	}
-	compared := reconciliation.NewResults(pool)
+	compared := reconciliation.NewResults(pool, reconciliation.ToOperations)
 	a.addMonitor(cfg, pool, db, compared)
 	edge.Admin = append(admin.New(deadletter.NewStore(pool), delay.NewStore(pool), a.groups.Consumer, a.groups.Checker).Operations(),
 		admin.NewWebhooks(db.Endpoints, db.Deliveries, a.groups.Checker, cfg.Webhooks, cfg.Keys).Operations(),

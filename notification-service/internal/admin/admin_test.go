@@ -80,7 +80,7 @@ func openConsole(t *testing.T, r *consumertest.Harness, role auth.Role, webhookB
 		}
 		err = doc.Mount(g, service.Errors{Log: r.Log, Problems: admin.Problems},
 			append(admin.New(r.Letters, delay.NewStore(r.Pool), c, new(topology.Checker)).Operations(),
-				webhooks(t, r, webhookBroker).Operations(), admin.StoryOperations(postgres.NewStories(r.Pool, "queue.vote_received", "queue.webhooks")), operators.ReconciliationOperations(reconciliation.NewResults(r.Pool)), openapi.Operations{"workerPoolHistory": operators.History(past)})...)
+				webhooks(t, r, webhookBroker).Operations(), admin.StoryOperations(postgres.NewStories(r.Pool, "queue.vote_received", "queue.webhooks")), operators.ReconciliationOperations(reconciliation.NewResults(r.Pool, reconciliation.ToOperations)), openapi.Operations{"workerPoolHistory": operators.History(past)})...)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -98,6 +98,7 @@ const (
 
 // Defines values for OutboxActAction.
 const (
+	Close     OutboxActAction = "close"
 	Discard   OutboxActAction = "discard"
 	Republish OutboxActAction = "republish"
 	Retry     OutboxActAction = "retry"

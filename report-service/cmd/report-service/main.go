@@ -210,7 +210,7 @@ func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger
 		Schema:   func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, c.pool) },
 	})
 	photos := cfg.Topology.Queue(event.PhotoUploadedKey)
-	compared := reconciliation.NewResults(c.pool)
+	compared := reconciliation.NewResults(c.pool, outbox.AuditClosing)
 	var stored func(context.Context) error
 	for _, check := range storage {
 		stored = monitor.Sparingly(storageEvery, check.Probe)

@@ -181,6 +181,10 @@ func TestMissingMessagesArePublishedAgain(t *testing.T) {
 	if summary, _ = ok[api.Reconciliation](s, call{method: "GET", path: base, token: otto}, http.StatusOK); summary.Groups[0].Missing != 0 {
 		t.Errorf("%d are missing after closing, want none", summary.Groups[0].Missing)
 	}
+	audit, _ = ok[api.OutboxAudit](s, call{method: "GET", path: "/admin/outbox/audit", token: otto}, http.StatusOK)
+	if len(audit.Acts) != 2 || audit.Acts[0].Action != api.Close || audit.Acts[0].MessageID != id || audit.Acts[0].Reason != "purged" {
+		t.Errorf("audit %+v, want the closing first", audit.Acts)
+	}
 	official, stranger := again, again
 	official.token, stranger.token = olga, ""
 	for _, r := range []refusal{

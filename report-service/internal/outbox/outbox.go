@@ -161,7 +161,7 @@ func (s *Store) change(ctx context.Context, sql string, id uuid.UUID, args ...an
 type AuditEntry struct {
 	At         time.Time
 	Actor      string
-	Action     string // "retry", "discard" or "republish"
+	Action     string // "retry", "discard", "republish" or "close"
 	MessageID  uuid.UUID
 	RoutingKey string
 	Reason     string

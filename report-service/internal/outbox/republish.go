@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
+	"github.com/cityconnect/cityconnect/platform/reconciliation"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
@@ -130,6 +132,19 @@ func (s *Store) RepublishChosen(ctx context.Context, actor string, ids []uuid.UU
 	}
 	done.Gone = int64(len(ids)) - done.Pending - done.Unpublished
 	return done, nil
+}
+
+// AuditClosing keeps that an operator lets a group wait no longer for messages; it is a
+// reconciliation.Audit. The kind of a message that is no longer kept is unknown.
+func AuditClosing(ctx context.Context, tx pgx.Tx, c reconciliation.Closing) error {
+	_, err := tx.Exec(ctx, `
+		insert into outbox_audit (actor, action, message_id, routing_key, reason)
+		select $1, 'close', one.id, coalesce(m.routing_key, ''), $3
+		from unnest($2::uuid[]) as one (id) left join outbox_messages m on m.id = one.id`, c.Actor, c.Messages, c.Reason)
+	if err != nil {
+		return fmt.Errorf("write audit: %w", err)
+	}
+	return nil
 }
 
 // putBack executes a statement of toTheEnd, and wakes the relay.

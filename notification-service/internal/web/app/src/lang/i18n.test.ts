@@ -60,7 +60,7 @@ describe('there is a word for', () => {
 
   test('each act at the outbox', () => {
     // Those of the other service are tested there: notification-service/internal/admin/words_test.go.
-    for (const name of members<OutboxAct['action']>({ retry: true, discard: true, republish: true }))
+    for (const name of members<OutboxAct['action']>({ retry: true, discard: true, republish: true, close: true }))
       expect(`act.outbox ${name}`).toSatisfy(isWord);
   });
 

@@ -140,6 +140,7 @@ func (a *app) addEdge(ctx context.Context, cfg config.Config, pool *pgxpool.Pool
 		service.Check{Name: "schema", Probe: func(ctx context.Context) error { return checkSchema(ctx, pool) }},
 		service.Check{Name: "consumer", Probe: a.probeConsumer, Optional: true})...)
 	edge := api.Config{
+		OwnData:       postgres.OwnData(pool),
 		Notifications: db.Streams, Follows: db.Follows, Consents: db.Contacts, Streams: a.hub,
 		Auth: verifier, Health: a.health, Metrics: a.metrics, Log: a.log,
 		Problems: maps.Clone(admin.Problems),

@@ -412,3 +412,24 @@ func TestMailFiguresAreOfMany(t *testing.T) {
 		t.Errorf("whoever asks twice gets %+v and %+v", f, again)
 	}
 }
+
+// The caller's own address is readable in what is held about them, and nobody else's.
+func TestOwnData(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	ann := s.token("ann", auth.Resident)
+	s.do(call{method: "PUT", path: "/me/contact", token: ann, body: annsContact}, 200, nil)
+	var own struct {
+		UserID string `json:"user_id"`
+		Data   map[string][]struct{ Address string }
+	}
+	s.do(call{method: "GET", path: "/me/data", token: ann}, 200, &own)
+	if own.UserID != "ann" || len(own.Data["contact"]) != 1 || own.Data["contact"][0].Address != "Ann@example.org" {
+		t.Errorf("ann's data is %+v", own)
+	}
+	s.do(call{method: "GET", path: "/me/data", token: s.token("bob", auth.Resident)}, 200, &own)
+	if own.UserID != "bob" || len(own.Data["contact"]) != 0 {
+		t.Errorf("bob's data is %+v", own)
+	}
+	s.do(call{method: "GET", path: "/me/data"}, 401, nil)
+}

@@ -6,6 +6,7 @@
 package api
 
 import (
+	"context"
 	_ "embed"
 	"net/http"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
+	"github.com/cityconnect/cityconnect/platform/owndata"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
@@ -45,7 +47,9 @@ type Config struct {
 	Mail     Mail
 	Push     Push
 	Places   Geocoder // nil in a city without one
-	Log      zerolog.Logger
+	// OwnData is what is held about a person, with the address sealed.
+	OwnData func(ctx context.Context, userID string) (owndata.Answer, error)
+	Log     zerolog.Logger
 }
 
 // A server answers the operations of the document.
@@ -99,6 +103,7 @@ func (s *server) sessionOperations() openapi.Operations {
 		"readSession":    {Handler: s.Auth.ReadSession, Timeout: service.DefaultTimeout},
 		"closeSession":   {Handler: s.Auth.DeleteSession, Timeout: service.DefaultTimeout},
 		"createDevToken": {Handler: s.Auth.IssueDevToken, Timeout: service.DefaultTimeout},
+		"readOwnData":    {Handler: s.readOwnData, Timeout: service.DefaultTimeout},
 	}
 }
 

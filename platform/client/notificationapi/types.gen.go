@@ -1087,6 +1087,14 @@ type OperatorHealth struct {
 	Parts []HealthPart `json:"parts"`
 }
 
+// OwnData Everything that the service holds about the caller.
+type OwnData struct {
+	// Data A list of objects for each kind, by its name.
+	Data   map[string][]map[string]interface{} `json:"data"`
+	MadeAt time.Time                           `json:"made_at"`
+	UserID string                              `json:"user_id"`
+}
+
 // PhotoReason Why a photo is not shown: it is of no format that is taken, has too
 // many pixels, is damaged or infected, an official decided so, or the
 // fault is ours and another attempt may succeed.

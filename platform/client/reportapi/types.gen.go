@@ -1257,6 +1257,14 @@ type Outlook struct {
 	DueAt time.Time `json:"due_at,omitempty,omitzero"`
 }
 
+// OwnData Everything that the service holds about the caller.
+type OwnData struct {
+	// Data A list of objects for each kind, by its name.
+	Data   map[string][]map[string]interface{} `json:"data"`
+	MadeAt time.Time                           `json:"made_at"`
+	UserID string                              `json:"user_id"`
+}
+
 // Person Someone of the city who works on reports.
 type Person struct {
 	// ID The `sub` of the official's tokens.

@@ -223,7 +223,7 @@ func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger
 	e.handler, err = api.New(api.Config{
 		Reports: postgres.NewReports(c.db), Categories: c.categories, CityName: string(cfg.CityName), Languages: cfg.Languages,
 		Comments: comments, Photos: postgres.NewPhotos(c.db), Files: files,
-		Moderation: postgres.NewModeration(c.db), Workbench: postgres.NewWorkbench(c.db), Duplicates: c.duplicates, Deadlines: c.deadlines, Questions: c.questions,
+		Moderation: postgres.NewModeration(c.db), Workbench: postgres.NewWorkbench(c.db), Duplicates: c.duplicates, Deadlines: c.deadlines, Questions: c.questions, OwnData: c.db.OwnData,
 		Outbox: c.outbox, Relay: c.relay, Story: story.NewStore(c.pool, photos), Reconciliation: compared, Erasures: c.eraser, Schedules: c.schedules, ScheduleAudit: c.upkeep.ScheduleAudit,
 		History: func(ctx context.Context, span time.Duration) (history.History, error) {
 			return history.Read(ctx, c.pool, span)

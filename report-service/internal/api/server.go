@@ -26,6 +26,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/monitor"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/operators"
+	"github.com/cityconnect/cityconnect/platform/owndata"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/platform/story"
@@ -51,6 +52,7 @@ type Config struct {
 	Duplicates DuplicateStore
 	Deadlines  DeadlineStore
 	Questions  QuestionStore
+	OwnData    func(ctx context.Context, userID string) (owndata.Answer, error) // what is held about a person
 
 	Outbox         *outbox.Store
 	Relay          Relay
@@ -128,6 +130,7 @@ func New(cfg Config) (http.Handler, error) {
 				ratelimit.New(ratelimit.Limit{Turns: uploadsPerHour, Period: time.Hour}), cfg.Log}.operations(),
 			moderationHandlers{cfg.Moderation, workbench, ratelimit.New(cfg.ReportsPerUser), ratelimit.New(abusePerAddress)}.operations(),
 			workbench.operations(),
+			operations{"readOwnData": {Handler: readOwnData(cfg.OwnData, gates), Timeout: service.DefaultTimeout}},
 			deadlineHandlers{cfg.Deadlines, cfg.Categories}.operations(),
 			questionHandlers{cfg.Questions, ratelimit.New(cfg.ReportsPerUser)}.operations(),
 			outboxHandlers{cfg.Outbox, cfg.Relay, cfg.Story, cfg.History}.operations(),

@@ -50,11 +50,9 @@ function Account({ onClose }: { onClose(): void }) {
         <br />
         <span class="quiet">{t(`role.${who.role}`)}</span>
       </span>
-      {(config.mails || config.push) && (
-        <a class="button" href={href('settings')} onClick={onClose}>
-          {t('settings')}
-        </a>
-      )}
+      <a class="button" href={href('settings')} onClick={onClose}>
+        {t('settings')}
+      </a>
       <button type="button" onClick={signOut}>
         {t('sign-out')}
       </button>

@@ -5,6 +5,7 @@ import { t } from '../../lang/queue';
 import { queryOf, type QueueFilters } from '../../state/queue';
 import { toast } from '../../state/toasts';
 import { explain } from '../../ui/problem';
+import { save } from '../../ui/save';
 
 /** Spreadsheets expect a semicolon where a decimal number has a comma. */
 const separator = () => ((1.5).toLocaleString(navigator.language).includes(',') ? 'semicolon' : 'comma');
@@ -12,7 +13,7 @@ const separator = () => ((1.5).toLocaleString(navigator.language).includes(',') 
 /** Saves all that the filters show as CSV. It is fetched whole first: half of a file says nothing of the rest. */
 export function ExportButton({ filters }: { filters: QueueFilters }) {
   const [busy, setBusy] = useState(false);
-  const save = async () => {
+  const fetchAll = async () => {
     setBusy(true);
     try {
       const asked = {
@@ -20,20 +21,14 @@ export function ExportButton({ filters }: { filters: QueueFilters }) {
         parseAs: 'blob',
         headers: { Accept: 'text/csv' },
       } as const;
-      const address = URL.createObjectURL(await must(reportService.GET('/reports/export', asked)));
-      const link = Object.assign(document.createElement('a'), {
-        href: address,
-        download: `reports-${new Date().toISOString().slice(0, 10)}.csv`,
-      });
-      link.click();
-      URL.revokeObjectURL(address);
+      save(await must(reportService.GET('/reports/export', asked)), 'reports', 'csv');
     } catch (failure) {
       toast(explain(failure));
     }
     setBusy(false);
   };
   return (
-    <button type="button" class="export" aria-busy={busy} disabled={busy} onClick={() => void save()}>
+    <button type="button" class="export" aria-busy={busy} disabled={busy} onClick={() => void fetchAll()}>
       {t('work.export')}
     </button>
   );

@@ -2,7 +2,7 @@ import { render } from 'preact';
 import { act } from 'preact/test-utils';
 import { beforeEach, expect, test, vi } from 'vitest';
 
-import { notificationService, type Contact, type DigestSettings, type Preferences } from '../../api/client';
+import { notificationService, reportService, type Contact, type DigestSettings, type Preferences } from '../../api/client';
 import { config } from '../../state/config';
 import { ok, refused, serve } from '../../testing/api';
 import { settled } from '../../testing/browser';
@@ -159,11 +159,20 @@ test('an address is removed after a question', async () => {
   expect(root.querySelector('input[type=email]')).not.toBeNull();
 });
 
-test('a city without a mail server asks for nothing', async () => {
+test('a city without a mail server asks for nothing, and tells what it holds', async () => {
   config.mails = false;
-  const get = serve(notificationService, 'GET', () => refused(404, 'not-found'));
+  const get = serve(notificationService, 'GET', () => ok({ data: { follows: [] } }));
+  serve(reportService, 'GET', () => ok({ data: { votes: [] } }));
   await show();
   expect(get).not.toHaveBeenCalled();
   expect(root.querySelector('form')).toBeNull();
-  expect(root.textContent).toContain('sends no e-mail');
+  const saved: Blob[] = [];
+  URL.createObjectURL = (file) => `blob:${saved.push(file as Blob)}`;
+  URL.revokeObjectURL = vi.fn();
+  HTMLAnchorElement.prototype.click = vi.fn(); // jsdom goes nowhere
+  await press('Save as a file');
+  await read();
+  expect(get.mock.lastCall?.[0]).toBe('/me/data');
+  expect(saved).toHaveLength(1);
+  expect(saved[0]!.size).toBeGreaterThan(60);
 });

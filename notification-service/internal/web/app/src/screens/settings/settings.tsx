@@ -6,13 +6,13 @@ import { config } from '../../state/config';
 import { readContact } from '../../state/notify';
 import { Fault } from '../../ui/problem';
 import { Skeleton } from '../../ui/skeleton';
-import { NoPage } from '../no-page';
 import { Address } from './address';
 import { AtOnce } from './at-once';
 import { Devices } from './devices';
+import { OwnData } from './own-data';
 import { Summary } from './summary';
 
-/** Where, about what and when one is written to or notified. Nothing is sent until it is asked for here. */
+/** Where, about what and when one is written to or notified, and what is held of one. Nothing is sent until it is asked for here. */
 export function SettingsScreen() {
   // Absent until it is read; null is no address.
   const [contact, setContact] = useState<Contact | null>();
@@ -26,13 +26,12 @@ export function SettingsScreen() {
   useEffect(() => {
     if (config.mails) void load();
   }, []);
-  if (!config.mails && !config.push) return <NoPage title="no-page" text="settings.no-mails" />;
   const mails = contact?.state === 'active';
   const notified = devices !== undefined && devices.length > 0;
   return (
     <div class="narrow">
       <h1 tabIndex={-1}>{t('settings')}</h1>
-      <p class="quiet">{t('settings.off')}</p>
+      {(config.mails || config.push) && <p class="quiet">{t('settings.off')}</p>}
       <Fault error={error} retry={load} />
       {config.mails && contact === undefined && !error && <Skeleton />}
       {contact !== undefined && <Address contact={contact} onChange={setContact} />}
@@ -40,6 +39,7 @@ export function SettingsScreen() {
       {/* With the first device the server has chosen something. */}
       {(mails || notified) && <AtOnce key={String(notified)} mails={mails} devices={notified} />}
       {mails && <Summary zone={contact.zone} />}
+      <OwnData />
     </div>
   );
 }

@@ -66,7 +66,7 @@ func TestCityHasAreas(t *testing.T) {
 	if moved.Area != "west" {
 		t.Errorf("corrected, the report is in %q, want west", moved.Area)
 	}
-	// What is read is uploaded again without a change.
+	// The file that is read is uploaded again without a change.
 	kept := s.do(call{method: "GET", path: "/reports/areas", token: pavel})
 	if again := s.setAreas(kept.Header.Get("ETag"), string(kept.body)); again.StatusCode != http.StatusOK || again.Header.Get("ETag") != kept.Header.Get("ETag") {
 		t.Errorf("uploaded again: status %d, tag %s, want the one of before, %s: %s", again.StatusCode, again.Header.Get("ETag"), kept.Header.Get("ETag"), again.body)

@@ -104,8 +104,8 @@ func (l *List) Outlines() []json.RawMessage {
 	return outlines
 }
 
-// outline returns the shape with its points at most step aside. What would be no surface
-// any more stays as it is.
+// outline returns the shape with its points at most step aside. A ring that would enclose
+// nothing stays as it is.
 func outline(shape Shape, step float64) Shape {
 	out := make(Shape, len(shape))
 	for i, polygon := range shape {

@@ -137,7 +137,7 @@ func TestAreaOfAPlace(t *testing.T) {
 	}
 }
 
-// What a map draws is a small part of the file, and where the file says.
+// A map draws a small part of the file's points, and where the file says.
 func TestOutlinesAreSmall(t *testing.T) {
 	t.Parallel()
 	var points []string

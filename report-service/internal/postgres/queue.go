@@ -29,9 +29,9 @@ const (
 	left join departments d on d.id = ` + chargeSQL
 )
 
-// Who is in charge of a report r with the category c, with the joins for that: the
-// department that it is assigned to, or else that of its category in its area, of its
-// category, or of its area.
+// The department in charge of a report r with the category c, with the joins for that: the
+// one that it is assigned to, or else that of its category in its area, of its category, or
+// of its area.
 const (
 	routesSQL = `
 	left join department_routes here on here.area_id = r.area_id and here.category_id = r.category_id

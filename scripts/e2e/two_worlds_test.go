@@ -118,6 +118,7 @@ func play(t *testing.T, author person) world {
 	w.addGateway(t, c.enterByNginx()) // once nothing enters
 	residents := c.openPages(ann, bene)
 	carl, olga, pavel := c.userOf("carl", "resident"), c.userOf("olga", "official"), c.userOf("pavel", "operator")
+	setAreas(t, pavel)
 	olgas := watch(t, olga)
 	nameless := c.hideAName(residents[author], author)
 	olgas.await(before)
@@ -567,7 +568,7 @@ var (
 func (c *stack) observe(w world, reports []client.Report, readers map[string]*client.Client, operator *client.Client) {
 	for name, user := range readers {
 		paths := []string{"/categories", "/categories?include=retired", "/reports", "/reports/mine", "/notifications", "/notifications/unread-count", "/me/follows", "/map/points?zoom=3&bbox=-180,-90,180,90",
-			"/open-data/reports.csv", "/open-data/reports.geojson", "/open-data/reports.atom"}
+			"/areas", "/reports?area=south", "/reports?area=north", "/open-data/reports.csv", "/open-data/reports.geojson", "/open-data/reports.atom"}
 		for _, report := range reports {
 			paths = append(paths, "/reports/"+report.ID.String(), "/reports/"+report.ID.String()+"/history", "/reports/"+report.ID.String()+"/preview",
 				"/reports/"+report.ID.String()+"/preview?lang=id",
@@ -576,8 +577,8 @@ func (c *stack) observe(w world, reports []client.Report, readers map[string]*cl
 		w[name] = c.answers(user, paths)
 	}
 	workbench := []string{
-		"/reports/queue", "/reports/queue/counts", "/reports/queue?order=changed", "/reports/export", "/reports/numbers?interval=day",
-		"/reports/moves", "/reports/categories", "/reports/departments", "/reports/templates", "/reports/views", "/reports/queue/abuse", "/reports/queue?hidden=true",
+		"/reports/queue", "/reports/queue/counts", "/reports/queue?area=south", "/reports/queue?order=changed", "/reports/export", "/reports/numbers?interval=day",
+		"/reports/moves", "/reports/categories", "/reports/areas", "/reports/departments", "/reports/templates", "/reports/views", "/reports/queue/abuse", "/reports/queue?hidden=true",
 		"/reports/queue?disputed=true", "/reports/queue/waiting",
 	}
 	for _, report := range reports {

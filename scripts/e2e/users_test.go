@@ -1,7 +1,11 @@
 package e2e
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +22,21 @@ func draft(title string) client.NewReport {
 	return client.NewReport{
 		Title: title, Description: "Since Monday.", CategoryID: 2,
 		Latitude: &lat, Longitude: &lon, Address: "Jl. Asia Afrika 8", PrivacyLevel: "public",
+	}
+}
+
+// setAreas draws two areas, of which the one in the south has what draft returns.
+func setAreas(t *testing.T, operator *client.Client) {
+	t.Helper()
+	var features []string
+	for code, south := range map[string]int{"south": -10, "north": -6} {
+		features = append(features, fmt.Sprintf(`{"type":"Feature","properties":{"code":%[1]q,"names":{"en":"The %[1]s","id":"Bagian %[1]s"}},
+			"geometry":{"type":"Polygon","coordinates":[[[100,%[2]d],[110,%[2]d],[110,%[3]d],[100,%[3]d],[100,%[2]d]]]}}`, code, south, south+4))
+	}
+	slices.Sort(features)
+	file := json.RawMessage(`{"type":"FeatureCollection","features":[` + strings.Join(features, ",") + `]}`)
+	if err := operator.Do(t.Context(), http.MethodPut, "/reports/areas", file, nil, "If-Match", "*", "Content-Type", "application/geo+json"); err != nil {
+		t.Fatalf("draw areas: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@
 package reportapi
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -190,6 +191,7 @@ const (
 
 // Defines values for SettingsAuditEntrySetting.
 const (
+	SettingsAuditEntrySettingAreas       SettingsAuditEntrySetting = "areas"
 	SettingsAuditEntrySettingCalendar    SettingsAuditEntrySetting = "calendar"
 	SettingsAuditEntrySettingCategories  SettingsAuditEntrySetting = "categories"
 	SettingsAuditEntrySettingDepartments SettingsAuditEntrySetting = "departments"
@@ -310,6 +312,97 @@ type AddressReplaced struct {
 type Answered struct {
 	AnsweredAt time.Time `json:"answered_at"`
 	ID         uuid.UUID `json:"id"`
+}
+
+// AreaCount The reports of an area.
+type AreaCount struct {
+	// Area Its code; absent for those outside of all areas.
+	Area  string `json:"area,omitempty,omitzero"`
+	Count int64  `json:"count"`
+}
+
+// AreaFeature An area.
+type AreaFeature struct {
+	// Geometry Where the area is; null where it was not asked for.
+	Geometry AreaGeometry `json:"geometry"`
+
+	// Properties What an area is called.
+	Properties AreaProperties `json:"properties"`
+	Type       string         `json:"type"`
+}
+
+// AreaGeometry Where the area is; null where it was not asked for.
+type AreaGeometry = json.RawMessage
+
+// AreaList The city's areas, as a FeatureCollection of GeoJSON (RFC 7946).
+type AreaList struct {
+	Features []AreaFeature `json:"features"`
+	Type     string        `json:"type"`
+}
+
+// AreaNames What an area is called in each language.
+type AreaNames struct {
+	// Code The city's own.
+	Code string `json:"code"`
+
+	// Names By language.
+	Names map[string]string `json:"names"`
+}
+
+// AreaNumbers The numbers of an area.
+type AreaNumbers struct {
+	// Area Its code; absent for reports outside of all areas.
+	Area      string `json:"area,omitempty,omitzero"`
+	Confirmed int64  `json:"confirmed"`
+	Disputed  int64  `json:"disputed"`
+	Filed     int64  `json:"filed"`
+
+	// MedianSeconds From filing to resolution, of what was resolved; absent if nothing was.
+	MedianSeconds *int64 `json:"median_seconds,omitempty"`
+
+	// OpenAtEnd How many of its reports were open at the end of the time.
+	OpenAtEnd int64 `json:"open_at_end"`
+	Rejected  int64 `json:"rejected"`
+	Resolved  int64 `json:"resolved"`
+	Silent    int64 `json:"silent"`
+}
+
+// AreaProperties What an area is called.
+type AreaProperties struct {
+	// Code The city's own.
+	Code string `json:"code"`
+	Name string `json:"name"`
+}
+
+// AreaRoute Reports of an area: those of a category, whichever department has the category; or, without one, those of categories that no department has.
+type AreaRoute struct {
+	// Area Its code.
+	//
+	// Examples: central
+	Area       string `json:"area"`
+	CategoryID int32  `json:"category_id,omitempty,omitzero"`
+}
+
+// AreaSetting An area with all its names.
+type AreaSetting struct {
+	// Geometry Where the area is; null where it was not asked for.
+	Geometry AreaGeometry `json:"geometry"`
+
+	// Properties What an area is called in each language.
+	Properties AreaNames `json:"properties"`
+	Type       string    `json:"type"`
+}
+
+// AreaSettings The city's areas, as a FeatureCollection that can be uploaded again.
+type AreaSettings struct {
+	Features []AreaSetting `json:"features"`
+
+	// Languages The languages in which every area must have a name.
+	Languages []string `json:"languages"`
+
+	// Located Whether all open reports are sorted into these areas.
+	Located bool   `json:"located"`
+	Type    string `json:"type"`
 }
 
 // AskedVerdict That the reporter is asked whether the report is fixed, and what they have said.
@@ -568,6 +661,9 @@ type Department struct {
 
 	// Name Examples: Roads
 	Name string `json:"name"`
+
+	// Routes The areas whose reports it gets, likewise; each area goes to one department at most, once for all categories and once for each.
+	Routes []AreaRoute `json:"routes,omitempty,omitzero"`
 }
 
 // DepartmentCount The reports of a department.
@@ -906,6 +1002,13 @@ type MoveResult struct {
 	Version int64 `json:"version,omitempty,omitzero"`
 }
 
+// MultiPolygon A MultiPolygon of GeoJSON (RFC 7946).
+type MultiPolygon struct {
+	// Coordinates Polygons of rings of positions; longitude and latitude in WGS 84 degrees.
+	Coordinates [][][][]float64 `json:"coordinates"`
+	Type        string          `json:"type"`
+}
+
 // NewAnswer The reporter's answer to the open question.
 type NewAnswer struct {
 	// Text Plain text; not blank.
@@ -1020,6 +1123,9 @@ type Number struct {
 
 // Numbers Numbers over time.
 type Numbers struct {
+	// Areas The same by area; of a city that has areas.
+	Areas []AreaNumbers `json:"areas"`
+
 	// Departments The same in all of the time, by the department that is in charge now.
 	Departments []DepartmentNumbers `json:"departments"`
 
@@ -1386,6 +1492,9 @@ type QuestionState string
 
 // QueueCounts How many reports each choice of a filter shows.
 type QueueCounts struct {
+	// Areas By code.
+	Areas []AreaCount `json:"areas"`
+
 	// Assignees By name.
 	Assignees   []AssigneeCount   `json:"assignees"`
 	Categories  []CategoryCount   `json:"categories"`
@@ -1504,7 +1613,10 @@ type Replied struct {
 
 // Report A report as the caller may see it.
 type Report struct {
-	Address    string `json:"address"`
+	Address string `json:"address"`
+
+	// Area The code of the area that it is in; absent outside of all.
+	Area       string `json:"area,omitempty,omitzero"`
 	CategoryID int32  `json:"category_id"`
 
 	// CategoryName In the city's first language; `listCategories` has the others.
@@ -1716,7 +1828,7 @@ type SettingsAuditEntry struct {
 	ActorName string    `json:"actor_name,omitempty,omitzero"`
 	At        time.Time `json:"at"`
 
-	// Detail What it changed: how many categories were `added`, `changed` and `retired`, and whether others `moved`; the ids of departments that were `added`, `changed` and `removed`; of the calendar the new `zone`, the `weekdays` with other hours, counted from 0 for Sunday, `holidays_added`, `holidays_removed`, and the ids of categories with other `targets`.
+	// Detail What it changed: how many categories were `added`, `changed` and `retired`, and whether others `moved`; the ids of departments, or the codes of areas, that were `added`, `changed` and `removed`; of the calendar the new `zone`, the `weekdays` with other hours, counted from 0 for Sunday, `holidays_added`, `holidays_removed`, and the ids of categories with other `targets`.
 	Detail  map[string]interface{}    `json:"detail"`
 	Setting SettingsAuditEntrySetting `json:"setting"`
 }
@@ -1810,6 +1922,9 @@ type Task struct {
 	AbuseReports int64  `json:"abuse_reports"`
 	Address      string `json:"address"`
 
+	// Area The code of the area that it is in; absent outside of all.
+	Area string `json:"area,omitempty,omitzero"`
+
 	// Assignee The assignee; absent if there is none.
 	Assignee   Person `json:"assignee,omitempty,omitzero"`
 	CategoryID int32  `json:"category_id"`
@@ -1858,7 +1973,7 @@ type Task struct {
 	// Question The question that waits for an answer, for the reporter and officials; absent without one. Its text is in the dialogue.
 	Question *OpenQuestion `json:"question,omitempty"`
 
-	// Routed Whether the category decides about the department, because no official has.
+	// Routed Whether the category and the area decide about the department, because no official has.
 	Routed bool  `json:"routed"`
 	Score  int64 `json:"score"`
 
@@ -1978,6 +2093,9 @@ type Work struct {
 	// Verdict What its reporter said last about a resolution; absent for nothing.
 	Verdict *Verdict `json:"verdict,omitempty"`
 }
+
+// AreaFilter defines model for AreaFilter.
+type AreaFilter = []string
 
 // Assignee Examples: me
 type Assignee = string

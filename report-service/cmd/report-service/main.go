@@ -118,6 +118,7 @@ type core struct {
 	db         *postgres.DB
 	upkeep     *postgres.Upkeep
 	categories *postgres.Categories
+	areas      *postgres.Areas
 	deadlines  *postgres.Deadlines
 	questions  *postgres.Questions
 	duplicates *postgres.Duplicates
@@ -135,7 +136,7 @@ func newCore(pool *pgxpool.Pool, cfg config.Config, log zerolog.Logger, metrics 
 	metrics.MustRegister(outbox.NewCollector(c.outbox))
 	c.db = postgres.NewDB(pool, cfg.Keys, c.relay.Wake)
 	c.db.AskOfResolutions(report.Resolutions{VerdictDays: cfg.VerdictDays, NeedPhoto: bool(cfg.ResolveNeedsPhoto)})
-	c.categories = postgres.NewCategories(c.db)
+	c.categories, c.areas = postgres.NewCategories(c.db), postgres.NewAreas(c.db)
 	c.upkeep, c.deadlines, c.duplicates = postgres.NewUpkeep(c.db), postgres.NewDeadlines(c.db), postgres.NewDuplicates(c.db)
 	c.questions = postgres.NewQuestions(c.db, cfg.QuestionDays)
 	tables, err := migrations.Tables(migrations.Report)
@@ -147,7 +148,7 @@ func newCore(pool *pgxpool.Pool, cfg config.Config, log zerolog.Logger, metrics 
 	c.eraser = erasure.New(pool, cfg.Keys, c.upkeep.ErasureSteps(), log)
 	c.schedules, err = schedule.New(schedule.Dependencies{Pool: pool, Audit: c.upkeep.AuditSchedule, Log: log, Metrics: metrics},
 		retention.Job(append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), metrics),
-		c.deadlines.OverdueJob(), c.deadlines.DeadlinesJob(), c.questions.Job(), c.upkeep.NamesJob())
+		c.deadlines.OverdueJob(), c.deadlines.DeadlinesJob(), c.questions.Job(), c.upkeep.NamesJob(), c.areas.Job())
 	if err != nil {
 		return nil, fmt.Errorf("set up schedules: %w", err)
 	}
@@ -221,7 +222,7 @@ func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger
 		Schedules: c.schedules.List, Storage: stored, PhotoQueue: photos, Compared: compared.Recent,
 	})...)
 	e.handler, err = api.New(api.Config{
-		Reports: postgres.NewReports(c.db), Categories: c.categories, CityName: string(cfg.CityName), Languages: cfg.Languages,
+		Reports: postgres.NewReports(c.db), Categories: c.categories, Areas: c.areas, CityName: string(cfg.CityName), Languages: cfg.Languages,
 		Comments: comments, Photos: postgres.NewPhotos(c.db), Files: files,
 		Moderation: postgres.NewModeration(c.db), Workbench: postgres.NewWorkbench(c.db), Duplicates: c.duplicates, Deadlines: c.deadlines, Questions: c.questions, OwnData: c.db.OwnData,
 		Outbox: c.outbox, Relay: c.relay, Story: story.NewStore(c.pool, photos), Reconciliation: compared, Erasures: c.eraser, Schedules: c.schedules, ScheduleAudit: c.upkeep.ScheduleAudit,

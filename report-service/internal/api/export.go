@@ -29,7 +29,7 @@ const (
 // exportColumns are the first line of an export.
 var exportColumns = []string{
 	"id", "created_at", "updated_at", "status", "category_id", "category", "title", "address", "latitude", "longitude",
-	"score", "department", "assignee", "duplicate_of",
+	"score", "department", "assignee", "duplicate_of", "area",
 }
 
 // exportReports handles GET /reports/export. The export does not contain
@@ -103,7 +103,7 @@ func exportLine(t report.Task) []string {
 	line := []string{
 		t.ID.String(), t.CreatedAt.Format(time.RFC3339), t.UpdatedAt.Format(time.RFC3339), string(t.Status),
 		strconv.Itoa(int(t.Category.ID)), cell(t.Category.Name), cell(t.Title), cell(t.Address), "", "",
-		strconv.FormatInt(t.Score, 10), "", "", "",
+		strconv.FormatInt(t.Score, 10), "", "", "", t.Area.Code,
 	}
 	if t.Position != nil {
 		line[8] = strconv.FormatFloat(t.Position.Latitude, 'f', -1, 64)
@@ -175,29 +175,42 @@ func (h workbenchHandlers) countOverTime(w http.ResponseWriter, r *http.Request)
 		return fault.NewInvalid("filed_from", "must be within 400 periods of filed_to: choose a later time or a longer interval")
 	}
 	var numbers []report.PeriodCounts
-	var open map[int32]int64 // by department
-	var total report.DepartmentCounts
-	var departments []report.DepartmentCounts
+	list, err := h.areas.List(r.Context())
+	if err != nil {
+		return err
+	}
+	var departments, areas figures
 	if !findsNothing {
 		err = h.gates.do(r.Context(), r, func(ctx context.Context) (err error) {
 			if numbers, err = h.workbench.CountOverTime(ctx, filter, interval); err != nil {
 				return err
 			}
-			open, err = h.workbench.CountOpen(ctx, filter)
+			if departments, err = h.figures(ctx, filter, report.ByDepartment); err == nil && len(list.Areas) > 0 {
+				areas, err = h.figures(ctx, filter, report.ByArea)
+			}
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		if total, departments, err = h.workbench.CountByDepartment(r.Context(), filter); err != nil {
-			return err
-		}
 	}
 	out := Numbers{
-		Numbers: make([]Number, len(numbers)), Departments: departmentNumbers(departments, open), MedianSeconds: secondsOf(total.Median),
+		Numbers: make([]Number, len(numbers)), Departments: make([]DepartmentNumbers, len(departments.parts)), Areas: make([]AreaNumbers, len(areas.parts)),
+		MedianSeconds: secondsOf(departments.total.Median),
 	}
-	for _, n := range open {
-		out.OpenAtEnd += n
+	for i, p := range departments.parts {
+		open := departments.open[p.Part]
+		out.OpenAtEnd += open
+		out.Departments[i] = DepartmentNumbers{
+			DepartmentID: p.Part, Filed: p.Filed, Resolved: p.Resolved, Rejected: p.Rejected, MedianSeconds: secondsOf(p.Median),
+			OpenAtEnd: open, Confirmed: p.Confirmed, Disputed: p.Disputed, Silent: p.Silent,
+		}
+	}
+	for i, p := range areas.parts {
+		out.Areas[i] = AreaNumbers{
+			Area: list.Code(p.Part), Filed: p.Filed, Resolved: p.Resolved, Rejected: p.Rejected, MedianSeconds: secondsOf(p.Median),
+			OpenAtEnd: areas.open[p.Part], Confirmed: p.Confirmed, Disputed: p.Disputed, Silent: p.Silent,
+		}
 	}
 	for i, n := range numbers {
 		out.Numbers[i] = Number{
@@ -208,23 +221,28 @@ func (h workbenchHandlers) countOverTime(w http.ResponseWriter, r *http.Request)
 	return service.Encode(w, http.StatusOK, out)
 }
 
-// departmentNumbers are the figures of departments that did something or have
-// something open, by their ids.
-func departmentNumbers(counts []report.DepartmentCounts, open map[int32]int64) []DepartmentNumbers {
-	out := make([]DepartmentNumbers, 0, len(counts))
-	for _, d := range counts {
-		out = append(out, DepartmentNumbers{
-			DepartmentID: d.Department, Filed: d.Filed, Resolved: d.Resolved, Rejected: d.Rejected, MedianSeconds: secondsOf(d.Median),
-			OpenAtEnd: open[d.Department], Confirmed: d.Confirmed, Disputed: d.VerdictCounts.Disputed, Silent: d.Silent,
-		})
+// figures are those of parts of the city that did something or have something open, by
+// their ids.
+type figures struct {
+	total report.PartCounts
+	parts []report.PartCounts
+	open  map[int32]int64
+}
+
+func (h workbenchHandlers) figures(ctx context.Context, filter report.Filter, by report.PartOf) (f figures, err error) {
+	if f.total, f.parts, err = h.workbench.CountByPart(ctx, filter, by); err != nil {
+		return f, err
 	}
-	for id, n := range open {
-		if !slices.ContainsFunc(counts, func(d report.DepartmentCounts) bool { return d.Department == id }) {
-			out = append(out, DepartmentNumbers{DepartmentID: id, OpenAtEnd: n})
+	if f.open, err = h.workbench.CountOpen(ctx, filter, by); err != nil {
+		return f, err
+	}
+	for id := range f.open {
+		if !slices.ContainsFunc(f.parts, func(p report.PartCounts) bool { return p.Part == id }) {
+			f.parts = append(f.parts, report.PartCounts{Part: id})
 		}
 	}
-	slices.SortFunc(out, func(a, b DepartmentNumbers) int { return cmp.Compare(a.DepartmentID, b.DepartmentID) })
-	return out
+	slices.SortFunc(f.parts, func(a, b report.PartCounts) int { return cmp.Compare(a.Part, b.Part) })
+	return f, nil
 }
 
 // secondsOf returns a duration in whole seconds; nil stays nil.

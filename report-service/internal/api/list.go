@@ -70,6 +70,7 @@ func readFilter(query url.Values, filter *report.Filter) (err error) {
 		}
 		filter.Categories = append(filter.Categories, int32(id))
 	}
+	filter.Areas = query["area"]
 	if query.Has("bbox") {
 		if filter.Box, err = report.ParseBox(query.Get("bbox")); err != nil {
 			return invalid("bbox", err)

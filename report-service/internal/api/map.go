@@ -40,7 +40,7 @@ func (h reportHandlers) mapOf(r *http.Request, filter report.Filter, zoom int) (
 	read := func(ctx context.Context) (report.Map, error) {
 		return h.reports.Map(ctx, filter, report.GridOf(*filter.Box, zoom), maxMapPoints)
 	}
-	if len(filter.Statuses) == 0 && len(filter.Categories) == 0 && len(filter.Words) == 0 {
+	if len(filter.Statuses) == 0 && len(filter.Categories) == 0 && len(filter.Areas) == 0 && len(filter.Words) == 0 {
 		hidden, err := h.reports.Hidden(r.Context())
 		if err != nil {
 			return report.Map{}, err

@@ -70,6 +70,7 @@ func (h workbenchHandlers) countQueue(w http.ResponseWriter, r *http.Request) er
 	out := QueueCounts{
 		Total: counts.Total, Disputed: counts.Disputed, Statuses: []StatusCount{}, Categories: []CategoryCount{},
 		Departments: []DepartmentCount{}, Assignees: []AssigneeCount{},
+		Areas: []AreaCount{},
 	}
 	for status, n := range counts.Statuses {
 		out.Statuses = append(out.Statuses, StatusCount{Status: Status(status), Count: n})
@@ -83,10 +84,14 @@ func (h workbenchHandlers) countQueue(w http.ResponseWriter, r *http.Request) er
 	for official, n := range counts.Assignees {
 		out.Assignees = append(out.Assignees, AssigneeCount{ID: official.ID, Name: official.Name, Count: n})
 	}
+	for code, n := range counts.Areas {
+		out.Areas = append(out.Areas, AreaCount{Area: code, Count: n})
+	}
 	slices.SortFunc(out.Statuses, func(a, b StatusCount) int { return strings.Compare(string(a.Status), string(b.Status)) })
 	slices.SortFunc(out.Categories, func(a, b CategoryCount) int { return int(a.CategoryID - b.CategoryID) })
 	slices.SortFunc(out.Departments, func(a, b DepartmentCount) int { return int(a.DepartmentID - b.DepartmentID) })
 	slices.SortFunc(out.Assignees, func(a, b AssigneeCount) int { return strings.Compare(a.Name+a.ID, b.Name+b.ID) })
+	slices.SortFunc(out.Areas, func(a, b AreaCount) int { return strings.Compare(a.Area, b.Area) })
 	return service.Encode(w, http.StatusOK, out)
 }
 
@@ -164,7 +169,7 @@ var errTime = errors.New("must be a time as in RFC 3339, such as 2026-11-22T08:0
 
 func taskOf(t report.Task) Task {
 	out := Task{
-		ID: t.ID, Title: t.Title, CategoryID: t.Category.ID, CategoryName: t.Category.Name, Address: t.Address,
+		ID: t.ID, Title: t.Title, CategoryID: t.Category.ID, CategoryName: t.Category.Name, Area: t.Area.Code, Address: t.Address,
 		PrivacyLevel: PrivacyLevel(t.Privacy), Status: Status(t.Status), Transitions: make([]Transition, len(t.Status.Transitions())),
 		Score: t.Score, Version: t.Version, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 		Assignee: personOf(t.Assignee), Routed: t.Routed, Notes: t.Notes,

@@ -41,6 +41,7 @@ type ReportStore interface {
 type reportHandlers struct {
 	reports        ReportStore
 	categories     categories
+	areas          AreaStore
 	cityName       string
 	city           *report.Box        // where reports may be; nil for everywhere
 	filing, voting *ratelimit.Limiter // by user
@@ -93,6 +94,11 @@ func (h reportHandlers) createReport(w http.ResponseWriter, r *http.Request) err
 	if err := report.CheckPosition(draft.Position, h.city); err != nil {
 		return err
 	}
+	areas, err := h.areas.List(r.Context())
+	if err != nil {
+		return err
+	}
+	draft.Area = areas.At(draft.Position)
 	by := caller(r)
 	filing, err := report.New(draft, report.Reporter{ID: by.ID, Name: by.Name}, time.Now())
 	if err != nil {
@@ -230,7 +236,12 @@ func (h reportHandlers) correctReport(w http.ResponseWriter, r *http.Request) er
 		correction.Unusable = category.Usable(h.categories.languageOf(r), h.categories.languages[0])
 	}
 	if req.Latitude != nil && req.Longitude != nil {
+		areas, err := h.areas.List(r.Context())
+		if err != nil {
+			return err
+		}
 		correction.Position = report.NewPosition(*req.Latitude, *req.Longitude)
+		correction.Area = areas.At(correction.Position)
 	}
 	if err := report.CheckPosition(correction.Position, h.city); err != nil {
 		return err

@@ -44,6 +44,7 @@ const changeTimeout = 5 * time.Second
 type Config struct {
 	Reports    ReportStore
 	Categories CategoryStore
+	Areas      AreaStore
 	Comments   CommentStore // nil in a city whose residents write none
 	Photos     PhotoStore
 	Files      Files // nil in a city whose reports have no photos
@@ -102,7 +103,7 @@ var formats = openapi.Formats{
 	"if-match": func(s string) error { _, err := report.ParseIfMatch(s); return err },
 }
 
-// photoUpload is the one request that is larger than a text.
+// photoUpload is larger than a text.
 var photoUpload = service.Upload{
 	Method: http.MethodPut, Path: regexp.MustCompile(`^/reports/[^/]+/photos/[^/]+$`), MaxBytes: report.MaxPhotoBytes,
 }
@@ -113,18 +114,19 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := service.NewRouter(doc.Version(), cfg.Log, cfg.Metrics, cfg.Health, photoUpload)
+	r := service.NewRouter(doc.Version(), cfg.Log, cfg.Metrics, cfg.Health, photoUpload, areaUpload)
 	r.Method(http.MethodGet, "/openapi.json", doc)
 
-	words := categories{cfg.Categories, cfg.Languages}
+	words, parts := categories{cfg.Categories, cfg.Languages}, areas{cfg.Areas, cfg.Languages}
 	gates := newGates(cfg.CostlyAtOnce)
-	workbench := workbenchHandlers{cfg.Workbench, cfg.Duplicates, cfg.Reports, gates}
+	workbench := workbenchHandlers{cfg.Workbench, cfg.Duplicates, cfg.Reports, cfg.Areas, gates}
 	r.Group(func(r chi.Router) {
 		r.Use(cfg.Auth.Middleware)
 		err = doc.Mount(r, service.Errors{Log: cfg.Log, Problems: problems},
 			operations{"createDevToken": {Handler: cfg.Auth.IssueDevToken, Timeout: service.DefaultTimeout}},
 			words.operations(),
-			reportHandlers{cfg.Reports, words, cfg.CityName, cfg.City, ratelimit.New(cfg.ReportsPerUser), ratelimit.New(cfg.VotesPerUser), gates, newSharedMaps()}.operations(),
+			parts.operations(),
+			reportHandlers{cfg.Reports, words, cfg.Areas, cfg.CityName, cfg.City, ratelimit.New(cfg.ReportsPerUser), ratelimit.New(cfg.VotesPerUser), gates, newSharedMaps()}.operations(),
 			commentHandlers{cfg.Comments, ratelimit.New(cfg.CommentsPerUser)}.operations(),
 			photoHandlers{cfg.Photos, cfg.Files, rate.NewLimiter(uploadRate, uploadBurst),
 				ratelimit.New(ratelimit.Limit{Turns: uploadsPerHour, Period: time.Hour}), cfg.Log}.operations(),

@@ -90,7 +90,7 @@ func newReplica(t testing.TB, database string, settings ...func(*api.Config)) *t
 		t.Fatal(err)
 	}
 	cfg := api.Config{
-		Reports: postgres.NewReports(db), Categories: postgres.NewCategories(db), CityName: "Kota Bogor", Languages: []string{"en", "id"}, Comments: postgres.NewComments(db), Photos: postgres.NewPhotos(db),
+		Reports: postgres.NewReports(db), Categories: postgres.NewCategories(db), Areas: postgres.NewAreas(db), CityName: "Kota Bogor", Languages: []string{"en", "id"}, Comments: postgres.NewComments(db), Photos: postgres.NewPhotos(db),
 		Moderation: postgres.NewModeration(db), Workbench: postgres.NewWorkbench(db), Duplicates: postgres.NewDuplicates(db),
 		Deadlines: deadlines, Questions: postgres.NewQuestions(db, 10), ScheduleAudit: upkeep.ScheduleAudit, OwnData: db.OwnData,
 		Schedules: schedules, Outbox: outbox.NewStore(s.pool, publisher.Wake), Relay: publisher, Story: story.NewStore(s.pool, "queue.photo_checks"), Reconciliation: reconciliation.NewResults(s.pool, outbox.AuditClosing), Monitor: monitor.New(), Auth: verifier, Metrics: service.NewRegistry(), Log: log,

@@ -25,8 +25,8 @@ type WorkbenchStore interface {
 	EndBulkMove(ctx context.Context, id int64, refused []uuid.UUID, idempotent *report.Idempotent) error
 	BulkMoves(ctx context.Context, limit int) ([]report.BulkMove, error)
 	CountOverTime(ctx context.Context, f report.Filter, interval report.Interval) ([]report.PeriodCounts, error)
-	CountOpen(ctx context.Context, f report.Filter) (map[int32]int64, error)
-	CountByDepartment(ctx context.Context, f report.Filter) (total report.DepartmentCounts, departments []report.DepartmentCounts, err error)
+	CountOpen(ctx context.Context, f report.Filter, by report.PartOf) (map[int32]int64, error)
+	CountByPart(ctx context.Context, f report.Filter, by report.PartOf) (total report.PartCounts, parts []report.PartCounts, err error)
 	Templates(ctx context.Context) ([]report.Template, error)
 	SetTemplates(ctx context.Context, templates []report.Template) error
 	Views(ctx context.Context, official string) ([]report.QueueView, error)
@@ -45,6 +45,7 @@ type workbenchHandlers struct {
 	workbench  WorkbenchStore
 	duplicates DuplicateStore
 	reports    ReportStore
+	areas      AreaStore
 	gates      gates
 }
 
@@ -237,7 +238,10 @@ func (h workbenchHandlers) listDepartments(w http.ResponseWriter, r *http.Reques
 	}
 	out := Departments{Departments: make([]Department, len(departments))}
 	for i, d := range departments {
-		out.Departments[i] = Department{ID: d.ID, Name: d.Name, CategoryIds: d.Categories}
+		out.Departments[i] = Department{ID: d.ID, Name: d.Name, CategoryIds: d.Categories, Routes: make([]AreaRoute, len(d.Routes))}
+		for j, route := range d.Routes {
+			out.Departments[i].Routes[j] = AreaRoute{Area: route.Area, CategoryID: route.Category}
+		}
 	}
 	return service.Encode(w, http.StatusOK, out)
 }
@@ -270,6 +274,9 @@ func (h workbenchHandlers) setDepartments(w http.ResponseWriter, r *http.Request
 	departments := make([]report.Department, len(req.Departments))
 	for i, d := range req.Departments {
 		departments[i] = report.Department{ID: d.ID, Name: strings.TrimSpace(d.Name), Categories: d.CategoryIds}
+		for _, route := range d.Routes {
+			departments[i].Routes = append(departments[i].Routes, report.Route{Area: route.Area, Category: route.CategoryID})
+		}
 	}
 	if err := report.CheckDepartments(departments); err != nil {
 		return err

@@ -65,6 +65,9 @@ func (s *Reports) queueCorrection(ctx context.Context, tx pgx.Tx, l *lockedRepor
 		latitude, longitude = &l.Position.Latitude, &l.Position.Longitude
 	}
 	w.others.Queue(`update reports set latitude = $2, longitude = $3, address = $4 where id = $1`, l.ID, latitude, longitude, l.Address)
+	if entry.Corrected.Position != nil {
+		w.others.Queue(`update reports set area_id = $2 where id = $1`, l.ID, l.Area.ID)
+	}
 	if entry.Corrected.Category == nil {
 		return nil
 	}

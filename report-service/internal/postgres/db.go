@@ -21,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/report-service/internal/area"
 	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
@@ -34,6 +35,7 @@ type DB struct {
 	committer  *committer
 	categories cached[categoryCache]
 	calendar   cached[calendar.Calendar]
+	areas      cached[*area.List]
 	ends       chan struct{} // holds a value while duplicates may have to follow their original
 
 	resolutions report.Resolutions
@@ -174,6 +176,13 @@ func (c *cached[T]) get(ctx context.Context, life time.Duration, read func(conte
 		c.mu.Unlock()
 	}
 	return value, err
+}
+
+// last returns the value that was read last, however old it is.
+func (c *cached[T]) last() T {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.value
 }
 
 // drop empties the cache; the next get reads the value.

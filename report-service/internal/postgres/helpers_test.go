@@ -34,6 +34,7 @@ type fixture struct {
 	photos     *postgres.Photos
 	checks     *postgres.PhotoChecks
 	categories *postgres.Categories
+	areas      *postgres.Areas
 	moderation *postgres.Moderation
 	workbench  *postgres.Workbench
 	duplicates *postgres.Duplicates
@@ -104,7 +105,7 @@ func openKeyed(t *testing.T, database, key string, settings ...string) *fixture 
 		f.woken.Or(uint32(shards))
 	})
 	f.db, f.Reports, f.comments, f.photos = db, postgres.NewReports(db), postgres.NewComments(db), postgres.NewPhotos(db)
-	f.categories = postgres.NewCategories(db)
+	f.categories, f.areas = postgres.NewCategories(db), postgres.NewAreas(db)
 	f.moderation, f.workbench, f.duplicates = postgres.NewModeration(db), postgres.NewWorkbench(db), postgres.NewDuplicates(db)
 	f.checks, f.deadlines, f.upkeep = postgres.NewPhotoChecks(db), postgres.NewDeadlines(db), postgres.NewUpkeep(db)
 	f.questions = postgres.NewQuestions(db, questionDays)

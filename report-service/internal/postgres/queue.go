@@ -21,12 +21,31 @@ const (
 		r.due_at, r.overdue_level, r.waiting, case when r.waiting then ` + openQuestionSQL + ` end, r.not_answered,
 		array(select ph.id from photos ph where ph.report_id = r.id and ph.state = 'ready' order by ph.created_at, ph.id),
 		coalesce(r.hidden_reason, ''), r.withdrawn_at, (select count(*) from abuse_reports b where b.report_id = r.id and b.settled_at is null),
-		(select count(*) from comments where report_id = r.id and ` + unseenSQL + `), r.disputed_at is not null
+		(select count(*) from comments where report_id = r.id and ` + unseenSQL + `), r.disputed_at is not null, ` + areaSQL + `
 	from (select r.* from reports r`
 	taskJoinSQL = `) r
-	join categories c on c.id = r.category_id
+	join categories c on c.id = r.category_id` + routesSQL + `
 	left join officials o on o.id = r.assignee_id
-	left join departments d on d.id = coalesce(r.department_id, c.department_id)`
+	left join departments d on d.id = ` + chargeSQL
+)
+
+// The department in charge of a report r with the category c, with the joins for that: the
+// one that it is assigned to, or else that of its category in its area, of its category, or
+// of its area.
+const (
+	routesSQL = `
+	left join department_routes here on here.area_id = r.area_id and here.category_id = r.category_id
+	left join department_routes rest on rest.area_id = r.area_id and rest.category_id = 0`
+	chargeSQL = `coalesce(r.department_id, here.department_id, c.department_id, rest.department_id)`
+
+	// inChargeSQL is whether one of some departments is in charge of r: by sets that are
+	// read once, instead of joins for every report.
+	inChargeSQL = `(r.department_id = any(%[1]s) or r.department_id is null and (
+		(r.area_id, r.category_id) in (select area_id, category_id from department_routes where department_id = any(%[1]s))
+		or (r.area_id, r.category_id) not in (select area_id, category_id from department_routes) and (
+			r.category_id = any(array(select id from categories where department_id = any(%[1]s)))
+			or r.category_id = any(array(select id from categories where department_id is null))
+				and r.area_id = any(array(select area_id from department_routes where category_id = 0 and department_id = any(%[1]s))))))`
 )
 
 func scanTask(row pgx.CollectableRow) (report.Task, error) {
@@ -37,7 +56,7 @@ func scanTask(row pgx.CollectableRow) (report.Task, error) {
 	err := row.Scan(&t.ID, &t.Title, &t.Category.ID, &t.Category.Name, &lat, &lon, &t.Address,
 		&t.Privacy, &t.Status, &t.Score, &t.Version, &t.CreatedAt, &t.UpdatedAt,
 		&assignee, &assigneeName, &departmentID, &department, &t.Routed, &t.Notes, &t.Original,
-		&t.DueAt, &t.Overdue, &t.Waiting, &t.Question, &t.Unanswered, &t.Photos, &t.HiddenReason, &t.WithdrawnAt, &t.Abuse, &t.Comments, &t.Disputed)
+		&t.DueAt, &t.Overdue, &t.Waiting, &t.Question, &t.Unanswered, &t.Photos, &t.HiddenReason, &t.WithdrawnAt, &t.Abuse, &t.Comments, &t.Disputed, &t.Area.Code)
 	if lat != nil && lon != nil {
 		t.Position = &report.Position{Latitude: *lat, Longitude: *lon}
 	}
@@ -114,25 +133,24 @@ func (s *Workbench) Waiting(ctx context.Context) (n report.Waiting, err error) {
 }
 
 // Counts counts the reports that match filter, and those for each other choice
-// of its status, category, department or assignee. One pass over an index is
+// of its status, category, department, assignee or area. One pass over an index is
 // enough for all.
 func (s *Workbench) Counts(ctx context.Context, filter report.Filter) (report.Counts, error) {
 	rest := filter
-	rest.Statuses, rest.Categories, rest.Departments, rest.Assignee = nil, nil, nil, nil
+	rest.Statuses, rest.Categories, rest.Departments, rest.Assignee, rest.Areas = nil, nil, nil, nil, nil
 	var q query
 	q.filter(rest)
 	shares, err := collect(ctx, s.db.pool, "count queue", func(row pgx.CollectableRow) (n report.GroupCount, err error) {
-		return n, row.Scan(&n.Status, &n.Category, &n.Department, &n.Assignee.ID, &n.Assignee.Name, &n.Count)
+		return n, row.Scan(&n.Status, &n.Category, &n.Department, &n.Assignee.ID, &n.Assignee.Name, &n.Area, &n.Count)
 	}, `
-		select n.status, n.category_id, coalesce(n.department_id, c.department_id, 0),
-			coalesce(o.id, ''), coalesce(o.name, ''), n.count
+		select r.status, r.category_id, coalesce(`+chargeSQL+`, 0), coalesce(o.id, ''), coalesce(o.name, ''), `+areaSQL+`, r.count
 		from (
-			select r.status, r.category_id, r.department_id, r.assignee_id, count(*)
+			select r.status, r.category_id, r.department_id, r.assignee_id, r.area_id, count(*)
 			from reports r`+q.where()+`
-			group by r.status, r.category_id, r.department_id, r.assignee_id
-		) n
-		join categories c on c.id = n.category_id
-		left join officials o on o.id = n.assignee_id`, q.args...)
+			group by r.status, r.category_id, r.department_id, r.assignee_id, r.area_id
+		) r
+		join categories c on c.id = r.category_id`+routesSQL+`
+		left join officials o on o.id = r.assignee_id`, q.args...)
 	if err != nil {
 		return report.Counts{}, err
 	}
@@ -186,77 +204,85 @@ func (s *Workbench) CountOverTime(ctx context.Context, filter report.Filter, int
 	return counts, err
 }
 
+// partSQL is the part of the city by which reports r are counted.
+func partSQL(by report.PartOf) string {
+	if by == report.ByArea {
+		return `r.area_id`
+	}
+	return `coalesce(` + chargeSQL + `, 0)`
+}
+
 // CountOpen returns how many reports that match the rest of filter were open at
-// FiledTo, by the department that is in charge now, 0 for none: those that are open
+// FiledTo, by the part of the city that has them now, 0 for none: those that are open
 // now, without what happened since.
-func (s *Workbench) CountOpen(ctx context.Context, filter report.Filter) (map[int32]int64, error) {
+func (s *Workbench) CountOpen(ctx context.Context, filter report.Filter, by report.PartOf) (map[int32]int64, error) {
 	q := query{args: []any{filter.FiledTo}}
 	filter.FiledFrom, filter.FiledTo = time.Time{}, time.Time{}
 	q.filter(filter)
 	where := q.where()
 	type count struct {
-		Department int32
-		Open       int64
+		Part int32
+		Open int64
 	}
 	counts, err := collect(ctx, s.db.pool, "count what was open", pgx.RowToStructByPos[count], `
-		select n.department, sum(n.n)::bigint
+		select n.part, sum(n.n)::bigint
 		from (
-			select coalesce(r.department_id, c.department_id, 0) as department, 1 as n
-			from reports r join categories c on c.id = r.category_id`+where+` and r.status not in ('resolved', 'rejected')
+			select `+partSQL(by)+` as part, 1 as n
+			from reports r join categories c on c.id = r.category_id`+routesSQL+where+` and r.status not in ('resolved', 'rejected')
 			union all
-			select coalesce(r.department_id, c.department_id, 0), case when h.to_status in ('resolved', 'rejected') then 1 else -1 end
-			from status_history h join reports r on r.id = h.report_id join categories c on c.id = r.category_id`+where+` and h.changed_at >= $1
+			select `+partSQL(by)+`, case when h.to_status in ('resolved', 'rejected') then 1 else -1 end
+			from status_history h join reports r on r.id = h.report_id join categories c on c.id = r.category_id`+routesSQL+where+` and h.changed_at >= $1
 			  and (h.from_status is null or (h.from_status in ('resolved', 'rejected')) <> (h.to_status in ('resolved', 'rejected')))
 		) n
-		group by n.department
+		group by n.part
 		having sum(n.n) <> 0`, q.args...)
 	open := make(map[int32]int64, len(counts))
 	for _, c := range counts {
-		open[c.Department] = c.Open
+		open[c.Part] = c.Open
 	}
 	return open, err
 }
 
-// CountByDepartment counts as CountOverTime does, by department; the sum of all is
+// CountByPart counts as CountOverTime does, by parts of the city; the sum of all is
 // in total.
-func (s *Workbench) CountByDepartment(ctx context.Context, filter report.Filter) (total report.DepartmentCounts, departments []report.DepartmentCounts, err error) {
+func (s *Workbench) CountByPart(ctx context.Context, filter report.Filter, by report.PartOf) (total report.PartCounts, parts []report.PartCounts, err error) {
 	q := query{args: []any{filter.FiledFrom, filter.FiledTo}}
 	filter.FiledFrom, filter.FiledTo = time.Time{}, time.Time{}
 	q.filter(filter)
 	q.and(`h.changed_at >= $1 and h.changed_at < $2`)
-	rows, err := collect(ctx, s.db.pool, "count by department", func(row pgx.CollectableRow) (n struct {
-		report.DepartmentCounts
+	rows, err := collect(ctx, s.db.pool, "count by part", func(row pgx.CollectableRow) (n struct {
+		report.PartCounts
 		all bool
 	}, err error,
 	) {
 		var seconds *float64
-		err = row.Scan(&n.all, &n.Department, &n.Filed, &n.Resolved, &n.Rejected, &seconds)
+		err = row.Scan(&n.all, &n.Part, &n.Filed, &n.Resolved, &n.Rejected, &seconds)
 		if seconds != nil {
 			n.Median = new(time.Duration(*seconds * float64(time.Second)))
 		}
 		return n, err
 	}, `
-		select grouping(n.department) = 1, coalesce(n.department, 0), count(*) filter (where n.filed),
+		select grouping(n.part) = 1, coalesce(n.part, 0), count(*) filter (where n.filed),
 			count(*) filter (where n.to_status = 'resolved'), count(*) filter (where n.to_status = 'rejected'),
 			percentile_cont(0.5) within group (order by n.seconds) filter (where n.to_status = 'resolved')
 		from (
-			select coalesce(r.department_id, c.department_id, 0) as department, h.from_status is null as filed, h.to_status,
+			select `+partSQL(by)+` as part, h.from_status is null as filed, h.to_status,
 				extract(epoch from h.changed_at - r.created_at)::float8 as seconds
-			from status_history h join reports r on r.id = h.report_id join categories c on c.id = r.category_id`+q.where()+`
+			from status_history h join reports r on r.id = h.report_id join categories c on c.id = r.category_id`+routesSQL+q.where()+`
 			  and (h.from_status is null or h.to_status in ('resolved', 'rejected') and h.from_status <> h.to_status)
 		) n
-		group by grouping sets ((), (n.department))
+		group by grouping sets ((), (n.part))
 		order by 1 desc, 2`, q.args...)
 	if err != nil {
 		return total, nil, err
 	}
 	for _, row := range rows {
 		if row.all {
-			total = row.DepartmentCounts
+			total = row.PartCounts
 		} else {
-			departments = append(departments, row.DepartmentCounts)
+			parts = append(parts, row.PartCounts)
 		}
 	}
-	departments, err = s.addVerdicts(ctx, departments, q.args[:2:2], filter)
-	return total, departments, err
+	parts, err = s.addVerdicts(ctx, parts, q.args[:2:2], filter, by)
+	return total, parts, err
 }

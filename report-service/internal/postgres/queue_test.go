@@ -76,14 +76,14 @@ func TestCountByDepartment(t *testing.T) {
 	}
 	filter := report.Filter{FiledFrom: time.Now().Add(-time.Hour), FiledTo: time.Now().Add(time.Hour)}
 	f.file(ann, lights)
-	if open, err := f.workbench.CountOpen(t.Context(), filter); err != nil || !maps.Equal(open, map[int32]int64{7: 1}) {
+	if open, err := f.workbench.CountOpen(t.Context(), filter, report.ByDepartment); err != nil || !maps.Equal(open, map[int32]int64{7: 1}) {
 		t.Errorf("open are %v (error %v), want one with the lights", open, err)
 	}
 	before := report.Filter{FiledTo: time.Now().Add(-time.Hour)}
-	if open, err := f.workbench.CountOpen(t.Context(), before); err != nil || len(open) != 0 {
+	if open, err := f.workbench.CountOpen(t.Context(), before, report.ByDepartment); err != nil || len(open) != 0 {
 		t.Errorf("before the first report %v were open (error %v), want none", open, err)
 	}
-	total, departments, err := f.workbench.CountByDepartment(t.Context(), filter)
+	total, departments, err := f.workbench.CountByPart(t.Context(), filter, report.ByDepartment)
 	if err != nil || len(departments) != 2 {
 		t.Fatalf("%d departments (error %v), want 2", len(departments), err)
 	}
@@ -91,10 +91,10 @@ func TestCountByDepartment(t *testing.T) {
 	if total.Filed != 5 || total.Resolved != 3 || total.Rejected != 1 || total.Median == nil || total.Median.Round(time.Minute) != 3*time.Hour {
 		t.Errorf("the total is %+v", total)
 	}
-	if none.Department != 0 || none.Filed != 1 || none.Rejected != 1 || none.Median != nil {
+	if none.Part != 0 || none.Filed != 1 || none.Rejected != 1 || none.Median != nil {
 		t.Errorf("without a department: %+v", none)
 	}
-	if lamps.Department != 7 || lamps.Filed != 4 || lamps.Resolved != 3 || lamps.Median == nil || lamps.Median.Round(time.Minute) != 3*time.Hour {
+	if lamps.Part != 7 || lamps.Filed != 4 || lamps.Resolved != 3 || lamps.Median == nil || lamps.Median.Round(time.Minute) != 3*time.Hour {
 		t.Errorf("of the department: %+v", lamps)
 	}
 }
@@ -106,7 +106,7 @@ func TestCountOpen(t *testing.T) {
 	f := newFixture(t)
 	open := func(at time.Time) int64 {
 		t.Helper()
-		open, err := f.workbench.CountOpen(t.Context(), report.Filter{FiledTo: at})
+		open, err := f.workbench.CountOpen(t.Context(), report.Filter{FiledTo: at}, report.ByDepartment)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,12 +25,15 @@ const (
 		coalesce(p.reporter_id = $1, false), coalesce(v.value, 0),
 		array(select ph.id from photos ph where ph.report_id = r.id and ph.state = 'ready' order by ph.created_at, ph.id),
 		coalesce(r.hidden_reason, ''), r.withdrawn_at, case when r.waiting and p.reporter_id = $1 then ` + openQuestionSQL + ` end,
-		case when p.reporter_id = $1 and r.status = 'resolved' and r.hidden_reason is null then (` + verdictSQL + `) end`
+		case when p.reporter_id = $1 and r.status = 'resolved' and r.hidden_reason is null then (` + verdictSQL + `) end, ` + areaSQL
 	viewJoinsSQL = `
 	join categories c on c.id = r.category_id
 	left join reporters p on p.report_id = r.id
 	left join votes v on v.report_id = r.id and v.voter_id = $1`
 )
+
+// areaSQL is the code of the area of a report r.
+const areaSQL = `coalesce((select a.code from areas a where a.id = r.area_id), '')`
 
 // Reports are what residents filed, with their votes and their history.
 type Reports struct{ db *DB }
@@ -60,8 +63,8 @@ func (s *Reports) Outlook(ctx context.Context, id uuid.UUID, reporter string) (r
 		select coalesce(d.name, ''), case when r.status in ('pending', 'in_progress') or r.disputed_at is not null then r.due_at end
 		from reports r
 		join reporters p on p.report_id = r.id and p.reporter_id = $2
-		join categories c on c.id = r.category_id
-		left join departments d on d.id = coalesce(r.department_id, c.department_id)
+		join categories c on c.id = r.category_id`+routesSQL+`
+		left join departments d on d.id = `+chargeSQL+`
 		where r.id = $1`, id, reporter).Scan(&o.Department, &o.DueAt)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return o, report.ErrNotFound
@@ -77,7 +80,7 @@ func scanView(row pgx.Row) (report.View, error) {
 	var lat, lon *float64
 	err := row.Scan(&v.ID, &v.Title, &v.Description, &v.Category.ID, &v.Category.Name, &lat, &lon, &v.Address,
 		&v.Privacy, &v.Status, &v.Score, &v.Version, &v.CreatedAt, &v.UpdatedAt,
-		&v.ReporterName, &v.Mine, &v.MyVote, &v.Photos, &v.HiddenReason, &v.WithdrawnAt, &v.Question, &v.Verdict)
+		&v.ReporterName, &v.Mine, &v.MyVote, &v.Photos, &v.HiddenReason, &v.WithdrawnAt, &v.Question, &v.Verdict, &v.Area.Code)
 	if lat != nil && lon != nil {
 		v.Position = &report.Position{Latitude: *lat, Longitude: *lon}
 	}
@@ -199,6 +202,9 @@ func (q *query) filter(f report.Filter) {
 	if len(f.Categories) > 0 {
 		q.and(`r.category_id = any(%s)`, f.Categories)
 	}
+	if len(f.Areas) > 0 {
+		q.and(`r.area_id = any(array(select a.id from areas a where a.code = any(%s)))`, f.Areas)
+	}
 	switch {
 	case f.Reporter != "": // reporters also see their own hidden reports
 		q.and(`p.reporter_id = %s`, f.Reporter)
@@ -215,8 +221,7 @@ func (q *query) filter(f report.Filter) {
 		q.and(`r.search @@ to_tsquery('simple', search_form(%s))`, prefixes(f.Words))
 	}
 	if len(f.Departments) > 0 {
-		q.and(`(r.department_id = any(%[1]s) or r.department_id is null and r.category_id = any(array(
-			select id from categories where department_id = any(%[1]s))))`, f.Departments)
+		q.and(inChargeSQL, f.Departments)
 	}
 	switch {
 	case f.Assignee == nil:

@@ -18,21 +18,27 @@ func (s *Workbench) Departments(ctx context.Context) ([]report.Department, error
 
 func selectDepartments(ctx context.Context, q querier) ([]report.Department, error) {
 	return collect(ctx, q, "select departments", pgx.RowToStructByPos[report.Department], `
-		select d.id, d.name, array(select c.id from categories c where c.department_id = d.id order by c.id)
+		select d.id, d.name, array(select c.id from categories c where c.department_id = d.id order by c.id),
+			coalesce((select jsonb_agg(jsonb_build_object('area', a.code, 'category', r.category_id) order by a.code, r.category_id)
+				from department_routes r join areas a on a.id = r.area_id and a.retired_at is null where r.department_id = d.id), '[]')
 		from departments d order by d.id`)
 }
 
-// SetDepartments replaces all departments, and the categories whose reports
+// SetDepartments replaces all departments, and the categories and areas whose reports
 // they get. Reports that were assigned to a removed department fall back to
 // that of their category.
 func (s *Workbench) SetDepartments(ctx context.Context, departments []report.Department, by report.Official) error {
 	ids := make([]int32, len(departments))
 	names := make([]string, len(departments))
-	var categories, owners []int32
+	var categories, owners, routed, receivers []int32 // routed has the categories of routes
+	var codes []string
 	for i, d := range departments {
 		ids[i], names[i] = d.ID, d.Name
 		for _, category := range d.Categories {
 			categories, owners = append(categories, category), append(owners, d.ID)
+		}
+		for _, r := range d.Routes {
+			codes, routed, receivers = append(codes, r.Area), append(routed, r.Category), append(receivers, d.ID)
 		}
 	}
 	return pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
@@ -45,13 +51,19 @@ func (s *Workbench) SetDepartments(ctx context.Context, departments []report.Dep
 		if err != nil {
 			return err
 		}
-		var known int
-		err = tx.QueryRow(ctx, `select count(*) from categories where id = any($1)`, categories).Scan(&known)
-		if err != nil {
-			return fmt.Errorf("select categories: %w", err)
-		}
-		if known != len(categories) {
+		var known, routable int
+		err = tx.QueryRow(ctx, `
+			select (select count(*) from categories where id = any($1)),
+				(select count(*) from unnest($2::text[], $3::int[]) as r (code, category_id) join areas a on a.code = r.code and a.retired_at is null
+					where r.category_id = 0 or exists (select from categories c where c.id = r.category_id))`,
+			categories, codes, routed).Scan(&known, &routable)
+		switch {
+		case err != nil:
+			return fmt.Errorf("select categories and areas: %w", err)
+		case known != len(categories):
 			return fault.NewInvalid("/departments", "must name existing categories only")
+		case routable != len(codes):
+			return fault.NewInvalid("/departments", "must have routes of existing areas and categories only")
 		}
 		var replace pgx.Batch
 		replace.Queue(`delete from departments where id <> all($1)`, ids)
@@ -68,6 +80,12 @@ func (s *Workbench) SetDepartments(ctx context.Context, departments []report.Dep
 				left join unnest($1::int[], $2::int[]) as r(id, department_id) on r.id = c.id
 			) r
 			where r.id = c.id and c.department_id is distinct from r.department_id`, categories, owners)
+		replace.Queue(`delete from department_routes`)
+		replace.Queue(`
+			insert into department_routes (area_id, category_id, department_id)
+			select a.id, r.category_id, r.department_id
+			from unnest($1::text[], $2::int[], $3::int[]) as r (code, category_id, department_id) join areas a on a.code = r.code`,
+			codes, routed, receivers)
 		if err := tx.SendBatch(ctx, &replace).Close(); err != nil {
 			return fmt.Errorf("replace departments: %w", err)
 		}

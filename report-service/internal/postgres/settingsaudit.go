@@ -50,7 +50,7 @@ func departmentsChanged(before, after []report.Department) map[string]any {
 		switch {
 		case i < 0:
 			added = append(added, d.ID)
-		case before[i].Name != d.Name || !slices.Equal(before[i].Categories, slices.Sorted(slices.Values(d.Categories))):
+		case before[i].Name != d.Name || !slices.Equal(before[i].Categories, slices.Sorted(slices.Values(d.Categories))) || !sameRoutes(before[i].Routes, d.Routes):
 			changed = append(changed, d.ID)
 		}
 	}
@@ -60,6 +60,11 @@ func departmentsChanged(before, after []report.Department) map[string]any {
 		}
 	}
 	return present(map[string][]int32{"added": added, "changed": changed, "removed": removed})
+}
+
+// sameRoutes reports whether two lists have the same routes, each once, in any order.
+func sameRoutes(a, b []report.Route) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(r report.Route) bool { return !slices.Contains(b, r) })
 }
 
 // calendarChanged returns what differs between two calendars: the zone, the days of the

@@ -303,17 +303,17 @@ const countedVerdicts = `
 const verdictSums = `count(*) filter (where v.fixed), count(*) filter (where not v.fixed), count(*) filter (where v.fixed is null)`
 
 // addVerdicts adds the verdicts between two times on the reports that match filter to the
-// counts of departments, which are in the order of their ids.
-func (s *Workbench) addVerdicts(ctx context.Context, counts []report.DepartmentCounts, between []any, filter report.Filter) ([]report.DepartmentCounts, error) {
+// counts of parts of the city, which are in the order of their ids.
+func (s *Workbench) addVerdicts(ctx context.Context, counts []report.PartCounts, between []any, filter report.Filter, by report.PartOf) ([]report.PartCounts, error) {
 	q := query{args: between}
 	q.filter(filter)
-	said, err := collect(ctx, s.db.pool, "count verdicts by department", func(row pgx.CollectableRow) (n report.DepartmentCounts, err error) {
-		return n, row.Scan(&n.Department, &n.Confirmed, &n.VerdictCounts.Disputed, &n.Silent)
+	said, err := collect(ctx, s.db.pool, "count verdicts by part", func(row pgx.CollectableRow) (n report.PartCounts, err error) {
+		return n, row.Scan(&n.Part, &n.Confirmed, &n.VerdictCounts.Disputed, &n.Silent)
 	}, `
-		select coalesce(r.department_id, c.department_id, 0) as department, `+verdictSums+countedVerdicts+q.where()+`
-		group by department`, q.args...)
+		select `+partSQL(by)+` as part, `+verdictSums+countedVerdicts+routesSQL+q.where()+`
+		group by part`, q.args...)
 	for _, n := range said {
-		i, found := slices.BinarySearchFunc(counts, n, func(a, b report.DepartmentCounts) int { return cmp.Compare(a.Department, b.Department) })
+		i, found := slices.BinarySearchFunc(counts, n, func(a, b report.PartCounts) int { return cmp.Compare(a.Part, b.Part) })
 		if found {
 			counts[i].VerdictCounts = n.VerdictCounts
 		} else {

@@ -290,7 +290,7 @@ func TestSilence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, departments, err := f.workbench.CountByDepartment(t.Context(), filter)
+	_, departments, err := f.workbench.CountByPart(t.Context(), filter, report.ByDepartment)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ type Correction struct {
 	Category *Category
 	Unusable error // why no report may be put into Category; it may be in it already
 	Position *Position
+	Area     Area // that has Position
 	Address  *string
 	Reason   string   // for everybody
 	By       Official // who asks for it
@@ -55,7 +56,7 @@ func (f *Filing) Correct(c Correction, now time.Time) (entry Change, ok bool, er
 	}
 	if c.Position != nil && (f.Position == nil || *c.Position != *f.Position) {
 		corrected.Position = &Replaced[*Position]{f.Position, c.Position}
-		f.Position = c.Position
+		f.Position, f.Area = c.Position, c.Area
 	}
 	if c.Address != nil {
 		if address := strings.TrimSpace(*c.Address); address != f.Address {

@@ -21,6 +21,7 @@ import (
 type Filter struct {
 	Statuses   []Status // any of them
 	Categories []int32  // any of them
+	Areas      []string // the codes of any of them
 	Box        *Box
 	Words      []string // each of them, or a word that begins with it
 	Reporter   string   // only this user's
@@ -68,7 +69,7 @@ var noDue = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // Costly reports whether a list of f may read most of the reports: no index has
 // everything that it asks for. A user's own reports are few.
 func (f Filter) Costly() bool {
-	if len(f.Words) > 0 || f.Box != nil || len(f.Departments) > 0 || f.Overdue > 0 {
+	if len(f.Words) > 0 || f.Box != nil || len(f.Areas) > 0 || len(f.Departments) > 0 || f.Overdue > 0 {
 		return true
 	}
 	byTime := f.Order == "" || f.Order == Newest || f.Order == Oldest
@@ -89,6 +90,9 @@ func (f Filter) List() uint32 {
 		}
 		_, _ = fmt.Fprintf(sum, " %d %s %d %d %s", slices.Sorted(slices.Values(f.Departments)), assignee,
 			f.FiledFrom.UnixMicro(), f.FiledTo.UnixMicro(), f.Order)
+	}
+	if len(f.Areas) > 0 {
+		_, _ = fmt.Fprintf(sum, " areas %q", slices.Sorted(slices.Values(f.Areas)))
 	}
 	if f.Overdue > 0 {
 		_, _ = fmt.Fprintf(sum, " overdue %d", f.Overdue)

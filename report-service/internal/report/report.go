@@ -43,6 +43,12 @@ type Position struct {
 	Longitude float64 `json:"longitude"`
 }
 
+// An Area is the part of the city that a report is in; the zero value is outside of all.
+type Area struct {
+	ID   int32
+	Code string // the city's own
+}
+
 // A User is the author of a request; the zero value is somebody who is not
 // signed in.
 type User struct {
@@ -68,6 +74,7 @@ type Report struct {
 	Description string
 	Category    Category
 	Position    *Position // nil if the reporter gave none
+	Area        Area      // that has the position
 	Address     string
 	Privacy     Privacy
 	Status      Status
@@ -112,6 +119,7 @@ type Draft struct {
 	Description string
 	Category    Category
 	Position    *Position
+	Area        Area // that has the position
 	Address     string
 	Privacy     Privacy
 }
@@ -134,6 +142,7 @@ func New(d Draft, by Reporter, now time.Time) (Filing, error) {
 			Description: strings.TrimSpace(d.Description),
 			Category:    d.Category,
 			Position:    d.Position,
+			Area:        d.Area,
 			Address:     strings.TrimSpace(d.Address),
 			Privacy:     d.Privacy,
 			Status:      Pending,

@@ -22,12 +22,21 @@ type Department struct {
 	ID         int32
 	Name       string
 	Categories []int32 // whose reports it gets, unless an official assigns them
+	Routes     []Route // likewise, of areas
+}
+
+// A Route sends the reports of an area to a department: those of a category before the
+// category's own department, or those that no category sends anywhere.
+type Route struct {
+	Area     string `json:"area"`     // its code
+	Category int32  `json:"category"` // 0 for the latter
 }
 
 // CheckDepartments returns what is wrong with departments as the complete list
 // of a city.
 func CheckDepartments(departments []Department) error {
 	ids, names, categories := make(map[int32]bool), make(map[string]bool), make(map[int32]bool)
+	routes := make(map[Route]bool)
 	for i, d := range departments {
 		at := fmt.Sprintf("/departments/%d/", i)
 		switch {
@@ -44,6 +53,12 @@ func CheckDepartments(departments []Department) error {
 				return fault.NewInvalid(fmt.Sprintf("%scategory_ids/%d", at, j), "is already used by another department")
 			}
 			categories[category] = true
+		}
+		for j, route := range d.Routes {
+			if routes[route] {
+				return fault.NewInvalid(fmt.Sprintf("%sroutes/%d", at, j), "is already used by another department")
+			}
+			routes[route] = true
 		}
 	}
 	return nil
@@ -159,13 +174,14 @@ type Waiting struct {
 	Disputed  int64 // resolved reports that are not fixed, as their reporters say
 }
 
-// A GroupCount is how many reports share a status, category, department and
-// assignee.
+// A GroupCount is how many reports share a status, category, department, assignee and
+// area.
 type GroupCount struct {
 	Status     Status
 	Category   int32
 	Department int32 // 0 for none
 	Assignee   Official
+	Area       string // its code; empty for none
 	Count      int64
 }
 
@@ -192,10 +208,18 @@ type PeriodCounts struct {
 // say, and how often the time for that ended without a word.
 type VerdictCounts struct{ Confirmed, Disputed, Silent int64 }
 
-// DepartmentCounts are the figures of a department over some time, by who is in
-// charge of the reports now.
-type DepartmentCounts struct {
-	Department                int32 // 0 for none
+// PartOf is the kind of parts of the city by which reports are counted.
+type PartOf string
+
+// The kinds of parts: who is in charge of the reports now, and where they are.
+const (
+	ByDepartment PartOf = "department"
+	ByArea       PartOf = "area"
+)
+
+// PartCounts are the figures of a department or an area over some time.
+type PartCounts struct {
+	Part                      int32 // 0 for none
 	Filed, Resolved, Rejected int64
 	VerdictCounts
 	Median *time.Duration // from filing to resolution; nil if none was resolved
@@ -209,6 +233,7 @@ type Counts struct {
 	Categories  map[int32]int64
 	Departments map[int32]int64 // 0 for none
 	Assignees   map[Official]int64
+	Areas       map[string]int64 // by code, "" outside of all
 	Disputed    int64
 }
 
@@ -218,14 +243,22 @@ func Count(f Filter, shares []GroupCount) Counts {
 	c := Counts{
 		Statuses: make(map[Status]int64), Categories: make(map[int32]int64),
 		Departments: make(map[int32]int64), Assignees: make(map[Official]int64),
+		Areas: make(map[string]int64),
 	}
 	for _, s := range shares {
 		status := len(f.Statuses) == 0 || slices.Contains(f.Statuses, s.Status)
 		category := len(f.Categories) == 0 || slices.Contains(f.Categories, s.Category)
 		department := len(f.Departments) == 0 || slices.Contains(f.Departments, s.Department)
 		assignee := f.Assignee == nil || *f.Assignee == s.Assignee.ID
-		if status && category && department && assignee {
+		area := len(f.Areas) == 0 || slices.Contains(f.Areas, s.Area)
+		if status && category && department && assignee && area {
 			c.Total += s.Count
+		}
+		if status && category && department && assignee {
+			c.Areas[s.Area] += s.Count
+		}
+		if !area {
+			continue
 		}
 		if category && department && assignee {
 			c.Statuses[s.Status] += s.Count

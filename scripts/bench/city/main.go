@@ -36,6 +36,9 @@ var (
 	migrate = flag.String("migrate", "../../bin/migrate", "the `program` that migrates")
 )
 
+// areas are how many parts the city is divided into.
+const areas = 200
+
 // The city is Bogor's size: west, south, east, north.
 var city = [4]float64{106.777, -6.604, 106.934, -6.444}
 
@@ -124,13 +127,13 @@ func (b *bench) add(name string, value float64) {
 
 // measure makes all requests and prints what they took.
 func (b *bench) measure(ctx context.Context) error {
-	var areas []string
+	var screens []string
 	for range *rounds {
 		for zoom := 10; zoom <= 17; zoom++ {
-			areas = append(areas, area(zoom))
+			screens = append(screens, area(zoom))
 		}
 	}
-	took, err := b.time(ctx, areas)
+	took, err := b.time(ctx, screens)
 	if err != nil {
 		return err
 	}
@@ -149,7 +152,45 @@ func (b *bench) measure(ctx context.Context) error {
 	if err := b.queue(ctx); err != nil {
 		return err
 	}
-	return b.exports(ctx)
+	if err := b.exports(ctx); err != nil {
+		return err
+	}
+	return b.locate(ctx)
+}
+
+// locate uploads areas, and says how long the job took that sorts all reports into them.
+func (b *bench) locate(ctx context.Context) error {
+	if err := b.service.SetAreas(ctx, areas, city); err != nil {
+		return err
+	}
+	const schedules = "/admin/reports/schedules"
+	for {
+		var all struct {
+			Schedules []struct {
+				Name   string
+				Latest struct {
+					Done      float64
+					StartedAt time.Time `json:"started_at"`
+					EndedAt   time.Time `json:"ended_at"`
+				}
+			}
+		}
+		if err := b.service.Operate(ctx, http.MethodGet, schedules, "", nil, &all); err != nil {
+			return err
+		}
+		for _, s := range all.Schedules {
+			if run := s.Latest; s.Name == "areas" && run.Done > 0 && !run.EndedAt.IsZero() {
+				b.add("areas_located", run.Done)
+				b.add("areas_locate_s", run.EndedAt.Sub(run.StartedAt).Seconds())
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 // queue asks for the officials' queue by many filters, in every order.

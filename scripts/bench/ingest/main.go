@@ -6,6 +6,9 @@
 // the machine does meets both. The broker is away: what is measured is the
 // way into the database. The last line has the medians of the ratios.
 //
+// With -areas it measures the service with so many areas against the same without any,
+// in the same way, each on a database of its own with -filed reports.
+//
 // With -base it measures two revisions of report-service in the same way, each on
 // a database of its own, and no floor.
 package main
@@ -31,6 +34,8 @@ var (
 	spread      = flag.Int("reports", 1000, "reports that spread votes go to")
 	service     = flag.String("service", "../../bin/report-service", "report-service's `program`")
 	migrate     = flag.String("migrate", "../../bin/migrate", "the `program` that migrates")
+	areas       = flag.Int("areas", 0, "areas of the city, to compare with one without any")
+	filed       = flag.Int("filed", 100_000, "reports that are there before, with -areas")
 	base        = flag.String("base", "", "report-service's `program` of another revision, to compare with")
 	baseMigrate = flag.String("base-migrate", "", "the `program` that migrates for -base")
 )
@@ -44,6 +49,9 @@ func run(ctx context.Context, b *testbed.Bed) error {
 	now, err := start(ctx, b, *service, *migrate)
 	if err != nil {
 		return err
+	}
+	if *areas > 0 {
+		return withAreas(ctx, b, now)
 	}
 	if *base == "" {
 		return againstFloor(ctx, now)
@@ -130,6 +138,65 @@ func againstFloor(ctx context.Context, r *revision) error {
 	fmt.Printf("%-24s floor %6.2f ms   over HTTP %6.2f ms\n", "p99 of a create, half load", stats.Median(p99[1]), stats.Median(p99[0]))
 	figures.AddRatio("p99_ratio_half_load", p99[0], p99[1])
 	figures.Print()
+	return nil
+}
+
+// city has the place of newReport within it: west, south, east, north.
+var city = [4]float64{107.5, -7, 107.7, -6.8}
+
+// withAreas compares creates of a service with areas with those of one without.
+func withAreas(ctx context.Context, b *testbed.Bed, with *revision) error {
+	without, err := start(ctx, b, *service, *migrate)
+	if err != nil {
+		return err
+	}
+	if err := with.service.SetAreas(ctx, *areas, city); err != nil {
+		return err
+	}
+	var sides [2]action
+	for _, r := range []*revision{with, without} {
+		if err := r.fill(ctx, *filed); err != nil {
+			return err
+		}
+	}
+	for i, r := range []*revision{with, without} { // now: the services close what nobody uses for a while
+		c, err := connect(ctx, r.service, *conns)
+		if err != nil {
+			return err
+		}
+		defer c.close()
+		sides[i] = c.create
+	}
+	rates, err := compare(ctx, "creates with areas", "without", sides)
+	if err != nil {
+		return err
+	}
+	var p99 [2][]float64
+	for _, side := range testbed.Turns(*passes, 2) {
+		took, err := openLoop(ctx, *conns, *passLength, stats.Median(rates[1])/2, sides[side])
+		if err != nil {
+			return err
+		}
+		p99[side] = append(p99[side], took)
+	}
+	fmt.Printf("%-24s without %6.2f ms   with %6.2f ms\n", "p99 of a create, half load", stats.Median(p99[1]), stats.Median(p99[0]))
+	var figures testbed.Figures
+	figures.AddRatio("create_areas_ratio", rates[0], rates[1])
+	figures.AddRatio("p99_areas_ratio", p99[0], p99[1])
+	figures.Print()
+	return nil
+}
+
+// fill files reports in the whole city.
+func (r *revision) fill(ctx context.Context, reports int) error {
+	_, err := r.floor.conns[0].Exec(ctx, fmt.Sprintf(`
+		insert into reports (id, title, description, category_id, latitude, longitude, address, privacy_level, status, score, version, created_at, updated_at)
+		select gen_random_uuid(), 'Report ' || n, 'Since Monday.', 1 + n %% 11, %g + random() * %g, %g + random() * %g, '', 'public', 'pending', 0, 1,
+			now() - random() * interval '700 days', now()
+		from generate_series(1, %d) n`, city[1], city[3]-city[1], city[0], city[2]-city[0], reports))
+	if err != nil {
+		return fmt.Errorf("fill the city: %w", err)
+	}
 	return nil
 }
 

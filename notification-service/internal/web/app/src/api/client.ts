@@ -26,6 +26,7 @@ export type Person = ReportSchemas['schemas']['Person'];
 export type CategorySettings = ReportSchemas['schemas']['CategorySettings'];
 export type NewCategory = ReportSchemas['schemas']['NewCategory'];
 export type CategoryChange = ReportSchemas['schemas']['CategoryChange'];
+export type AreaSettings = ReportSchemas['schemas']['AreaSettings'];
 export type Department = ReportSchemas['schemas']['Department'];
 export type Calendar = ReportSchemas['schemas']['Calendar'];
 export type Shift = ReportSchemas['schemas']['Shift'];

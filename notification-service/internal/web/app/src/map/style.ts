@@ -66,7 +66,14 @@ const width = (at10: number, at14: number, at18: number): ExpressionSpecificatio
 export function cityStyle(theme: Theme, tiles: string | undefined): StyleSpecification {
   const colour = palettes[theme];
   const ground: LayerSpecification = { id: 'ground', type: 'background', paint: { 'background-color': colour.ground } };
-  if (!tiles) return { version: 8, sources: {}, layers: [ground] };
+  const areas: StyleSpecification['sources'] = { areas: { type: 'geojson', data: `${location.origin}/areas` } };
+  const borders: LayerSpecification = {
+    id: 'areas',
+    type: 'line',
+    source: 'areas',
+    paint: { 'line-color': colour.quiet, 'line-width': 1.5, 'line-opacity': 0.7, 'line-dasharray': [3, 2] },
+  };
+  if (!tiles) return { version: 8, sources: areas, layers: [ground, borders] };
 
   const from = (layer: string) => ({ source: CITY, 'source-layer': layer });
   const roads = (id: string, classes: string[], fill: string, edge: string, [a, b, c]: [number, number, number]): LayerSpecification[] => [
@@ -91,7 +98,7 @@ export function cityStyle(theme: Theme, tiles: string | undefined): StyleSpecifi
   const name: ExpressionSpecification = ['coalesce', ['get', 'name'], ['get', 'name:latin']];
   return {
     version: 8,
-    sources: { [CITY]: { type: 'vector', url: `pmtiles://${tiles}` } },
+    sources: { ...areas, [CITY]: { type: 'vector', url: `pmtiles://${tiles}` } },
     layers: [
       ground,
       {
@@ -128,6 +135,7 @@ export function cityStyle(theme: Theme, tiles: string | undefined): StyleSpecifi
         filter: isClass(['rail', 'transit']),
         paint: { 'line-color': colour.rail, 'line-width': width(0.6, 1.4, 3), 'line-dasharray': [4, 2] },
       },
+      borders,
       {
         id: 'water-name',
         type: 'symbol',

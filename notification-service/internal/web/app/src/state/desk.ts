@@ -5,6 +5,8 @@ import { must, reportService, type Department, type Person, type QueueWaiting, t
 import { session } from './session';
 
 export const departments = signal<Department[]>([]);
+/** The parts of the city, by the names that its first language or the reader's has for them; empty in a city without. */
+export const areas = signal<{ code: string; name: string }[]>([]);
 /** Absent until they are known. */
 export const templates = signal<Template[] | undefined>();
 /** What waits for officials besides the queue; absent until it is known. */
@@ -14,12 +16,17 @@ export const officials = signal<Person[]>([]);
 
 /** Reads all of it. */
 export async function loadDesk(): Promise<void> {
-  const [known, written, counts] = await Promise.all([
+  const [known, parts, written, counts] = await Promise.all([
     must(reportService.GET('/reports/departments')),
+    must(reportService.GET('/areas', { params: { query: { geometry: 'none' } } })).then(
+      ({ features }) => features.map(({ properties }) => properties),
+      () => areas.value, // there is work without their names
+    ),
     must(reportService.GET('/reports/templates')),
     must(reportService.GET('/reports/queue/counts', { params: { query: {} } })),
   ]);
   departments.value = known.departments;
+  areas.value = parts;
   templates.value = written.templates;
   officials.value = counts.assignees.flatMap(({ id, name }) => (id ? [{ id, name: name ?? id }] : []));
 }
@@ -31,6 +38,11 @@ export async function loadWaiting(): Promise<void> {
 /** Replaces all templates, and resolves to them as they are kept. */
 export async function saveTemplates(all: Template[]): Promise<Template[]> {
   return (templates.value = (await must(reportService.PUT('/reports/templates', { body: { templates: all } }))).templates);
+}
+
+/** What an area is called; one that is gone goes by its code. */
+export function areaName(code: string): string {
+  return areas.value.find((each) => each.code === code)?.name ?? code;
 }
 
 /** The official who reads. */

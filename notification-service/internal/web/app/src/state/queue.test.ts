@@ -15,6 +15,7 @@ const pending: QueueFilters = {
   status: ['pending'],
   category: [],
   department: [],
+  area: [],
   assignee: '',
   q: '',
   bbox: '',

@@ -28,6 +28,8 @@ export interface QueueFilters {
   status: Status[];
   category: number[];
   department: number[];
+  /** Codes of areas. */
+  area: string[];
   /** An official's id, `me`, `none`, or empty for anyone. */
   assignee: string;
   q: string;
@@ -64,6 +66,7 @@ export function queryOf({
   status,
   category,
   department,
+  area,
   assignee,
   q,
   bbox,
@@ -81,6 +84,7 @@ export function queryOf({
     status,
     category,
     department,
+    area,
     ...(assignee && { assignee }),
     ...(q && { q }),
     ...(bbox && { bbox }),
@@ -119,7 +123,7 @@ export function createQueue() {
 
   /** Whether a task is still what the filters ask for, as far as acts and events change it. */
   const fits = (task: Task) => {
-    const { status, assignee, department_id = 0, hidden_reason, withdrawn_at, new_comments } = task;
+    const { status, assignee, department_id = 0, area = '', hidden_reason, withdrawn_at, new_comments } = task;
     const wanted = filters.assignee === 'me' ? session.value?.sub : filters.assignee;
     return (
       filters.withdrawn === (withdrawn_at !== undefined) &&
@@ -128,6 +132,7 @@ export function createQueue() {
       (!filters.reporter || task[filters.reporter]) &&
       (filters.status.length === 0 || filters.status.includes(status)) &&
       (filters.department.length === 0 || filters.department.includes(department_id)) &&
+      (filters.area.length === 0 || filters.area.includes(area)) &&
       (!wanted || (wanted === 'none' ? !assignee : assignee?.id === wanted))
     );
   };

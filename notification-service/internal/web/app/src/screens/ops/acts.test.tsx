@@ -8,6 +8,7 @@ import { session, type Role } from '../../state/session';
 import { category, ok, serve } from '../../testing/api';
 import { settled } from '../../testing/browser';
 import { Router } from '../../ui/router';
+import { Areas } from './areas/areas';
 import { CityCalendar } from './calendar/calendar';
 import { Categories } from './categories/categories';
 import { DeadLetters } from './dead-letters';
@@ -124,8 +125,15 @@ const answers: Record<string, unknown> = {
   },
   '/admin/reports/schedules': { schedules: [job()] },
   '/admin/notifications/schedules': { schedules: [] },
-  '/reports/departments': { departments: [{ id: 1, name: 'Lights', category_ids: [2] }] },
+  '/reports/departments': { departments: [{ id: 1, name: 'Lights', category_ids: [2], routes: [] }] },
   '/reports/calendar': { zone: 'UTC', shifts: [{ day: 'monday', from: '08:00', to: '16:00' }], holidays: ['2026-12-25'], targets: [] },
+  '/areas': { type: 'FeatureCollection', features: [{ type: 'Feature', geometry: null, properties: { code: 'east', name: 'East' } }] },
+  '/reports/areas': {
+    type: 'FeatureCollection',
+    languages: ['en'],
+    located: true,
+    features: [{ type: 'Feature', geometry: null, properties: { code: 'east', names: { en: 'East' } } }],
+  },
   '/reports/categories/changes': { changes: [] },
   '/reports/categories': {
     languages: ['en'],
@@ -145,6 +153,7 @@ const screens: [string, () => ComponentChild, string[]][] = [
   ['a delivery', () => <Webhooks path={[ID, '7']} />, []],
   ['reconciliation', () => <Reconciliation />, ['Copy']],
   ['schedules', () => <Schedules />, []],
+  ['areas', () => <Areas />, []],
   ['departments', () => <Departments />, []],
   ['calendar', () => <CityCalendar />, []],
   ['categories', () => <Categories />, ['Show']],

@@ -8,6 +8,7 @@ import { href, route } from '../../ui/router';
 import { clockTime } from '../../ui/time';
 import { useSubject } from '../../ui/title';
 import { readsOnly } from './acts';
+import { Areas } from './areas/areas';
 import { Audit } from './audit';
 import { CityCalendar } from './calendar/calendar';
 import { Categories } from './categories/categories';
@@ -61,6 +62,7 @@ const sections: [Section, ...Section[]] = [
   { path: 'messages', name: 'story', view: MessageStory, hidden: true },
   { path: 'reconciliation', name: 'reconciliation', view: Reconciliation, hidden: true },
   { path: 'categories', name: 'categories', view: Categories, setting: true },
+  { path: 'areas', name: 'areas', view: Areas, setting: true },
   { path: 'departments', name: 'departments', view: Departments, setting: true },
   { path: 'calendar', name: 'calendar', view: CityCalendar, setting: true },
   { path: 'city', name: 'city', view: City, setting: true },

@@ -1,3 +1,5 @@
+import { useEffect, useState } from 'preact/hooks';
+
 import { must, reportService, type Department } from '../../api/client';
 import { t } from '../../lang/console';
 import { categories } from '../../state/categories';
@@ -9,9 +11,21 @@ import { Acts, Fields } from './acts';
 
 export const edited = createEdited<Department[]>(async () => (await must(reportService.GET('/reports/departments'))).departments);
 
-/** The city's departments, and which of them get the reports of which category. All are saved together. */
+/** An area as the lists here show it. */
+interface Area {
+  code: string;
+  name: string;
+}
+
+/** The city's departments, and which of them get the reports of which category and area. All are saved together. */
 export function Departments() {
   useEdited(edited);
+  const [areas, setAreas] = useState<Area[]>([]);
+  useEffect(() => {
+    must(reportService.GET('/areas', { params: { query: { geometry: 'none' } } }))
+      .then(({ features }) => setAreas(features.map(({ properties }) => properties)))
+      .catch(() => {}); // without names their codes are shown
+  }, []);
   const all = edited.value.value;
   const error = edited.error.value;
   if (!all) return <Fault error={error} retry={() => void edited.load()} />;
@@ -39,7 +53,7 @@ export function Departments() {
       <p class="quiet">{t('departments.hint')}</p>
       {all.length === 0 && <p class="empty">{t('departments.none')}</p>}
       <Fields>
-        {all.map(({ id, name, category_ids }) => (
+        {all.map(({ id, name, category_ids, routes }) => (
           <fieldset key={id} class="panel bare">
             <legend class="hidden">{name || t('work.department')}</legend>
             <label class="field">
@@ -67,6 +81,9 @@ export function Departments() {
                   </label>
                 ))}
             </fieldset>
+            {(areas.length > 0 || routes.length > 0) && (
+              <Routes areas={areas} routes={routes} onChange={(changed) => change(id, { routes: changed })} />
+            )}
             <Acts>
               <p>
                 <button type="button" class="danger-quiet" onClick={() => setAll(all.filter((each) => each.id !== id))}>
@@ -82,7 +99,7 @@ export function Departments() {
         <p class="bar">
           <button
             type="button"
-            onClick={() => setAll([...all, { id: Math.max(0, ...all.map(({ id }) => id)) + 1, name: '', category_ids: [] }])}
+            onClick={() => setAll([...all, { id: Math.max(0, ...all.map(({ id }) => id)) + 1, name: '', category_ids: [], routes: [] }])}
           >
             {t('departments.add')}
           </button>
@@ -91,5 +108,64 @@ export function Departments() {
         </p>
       </Acts>
     </form>
+  );
+}
+
+interface RoutesProps {
+  areas: Area[];
+  routes: Department['routes'];
+  onChange(routes: Department['routes']): void;
+}
+
+/** The areas whose reports a department gets: those of a category, or what no category sends anywhere. */
+function Routes({ areas, routes, onChange }: RoutesProps) {
+  const put = (index: number, route: Department['routes'][number]) => onChange(routes.map((each, i) => (i === index ? route : each)));
+  const known = [
+    ...areas,
+    ...routes.filter(({ area }) => !areas.some(({ code }) => code === area)).map(({ area }) => ({ code: area, name: area })),
+  ];
+  return (
+    <fieldset class="choices">
+      <legend>{t('departments.routes')}</legend>
+      {routes.map(({ area, category_id = 0 }, index) => (
+        <p key={index} class="bar">
+          <select
+            aria-label={t('departments.route-area')}
+            value={area}
+            onChange={({ currentTarget: { value } }) => put(index, { ...routes[index]!, area: value })}
+          >
+            {known.map(({ code, name }) => (
+              <option key={code} value={code}>
+                {name}
+              </option>
+            ))}
+          </select>
+          <select
+            aria-label={t('departments.route-category')}
+            value={String(category_id)}
+            onChange={({ currentTarget: { value } }) => put(index, { area, ...(Number(value) > 0 && { category_id: Number(value) }) })}
+          >
+            <option value="0">{t('departments.route-rest')}</option>
+            {categories.value.map(({ id, name }) => (
+              <option key={id} value={String(id)}>
+                {name}
+              </option>
+            ))}
+          </select>
+          <Acts>
+            <button type="button" class="danger-quiet" onClick={() => onChange(routes.filter((_, i) => i !== index))}>
+              {t('departments.route-remove')}
+            </button>
+          </Acts>
+        </p>
+      ))}
+      <Acts>
+        {areas[0] && (
+          <button type="button" onClick={() => onChange([...routes, { area: areas[0]!.code }])}>
+            {t('departments.route-add')}
+          </button>
+        )}
+      </Acts>
+    </fieldset>
   );
 }

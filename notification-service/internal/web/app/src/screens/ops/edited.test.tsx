@@ -26,7 +26,7 @@ const discard = () => [...root.querySelectorAll('button')].find(({ textContent }
 /** What the services have, with a word in the field that the tests change. */
 const saved = (word: string) =>
   ok({
-    ...{ departments: [{ id: 1, name: word, category_ids: [] }], templates: [{ id: 1, title: word, text: 'Text' }] },
+    ...{ departments: [{ id: 1, name: word, category_ids: [], routes: [] }], templates: [{ id: 1, title: word, text: 'Text' }] },
     ...{ zone: word, shifts: [], holidays: [], targets: [] },
   });
 

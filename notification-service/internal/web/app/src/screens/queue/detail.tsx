@@ -11,7 +11,7 @@ import { Moderation } from '../../moderation/moderation';
 import { Gallery } from '../../photos/gallery';
 import { categoryName } from '../../state/categories';
 import { config } from '../../state/config';
-import { loadWaiting, templates } from '../../state/desk';
+import { areaName, loadWaiting, templates } from '../../state/desk';
 import { movedTo, type Moved } from '../../state/moved';
 import { keepNote, noteOn } from '../../state/notes';
 import { assignmentOf, createWork, type OpenWork } from '../../state/work';
@@ -197,6 +197,7 @@ function Worker({ task, onAssign, onAsk }: { task: Task; onAssign(): void; onAsk
       <p class="bar">
         <span class="wrap">
           {t('work.with')}: <strong>{task.assignee?.name ?? t('work.nobody')}</strong>
+          {task.area && ` · ${areaName(task.area)}`}
           {task.department_name && ` · ${task.routed ? t('work.routed', { department: task.department_name }) : task.department_name}`}
         </span>
         <button type="button" class="link" aria-haspopup="dialog" onClick={onAssign}>

@@ -5,7 +5,7 @@ import { must, reportService, type MapPoints, type QueueCounts } from '../../api
 import { number, t } from '../../lang/queue';
 import { Map } from '../../map/map';
 import { config } from '../../state/config';
-import { departments, me } from '../../state/desk';
+import { areas, departments, me } from '../../state/desk';
 import { OF_REPORTERS, type QueueFilters } from '../../state/queue';
 import { STATUSES } from '../../ui/badge';
 import { CategoryOptions } from '../../ui/category';
@@ -21,6 +21,7 @@ export function filtersOf(query: URLSearchParams): QueueFilters {
     status: STATUSES.filter((each) => each === status),
     category: numbers('category'),
     department: numbers('department'),
+    area: query.get('area')?.split(',').filter(Boolean) ?? [],
     assignee: query.get('assignee') ?? '',
     q: query.get('q') ?? '',
     bbox: query.get('bbox') ?? '',
@@ -38,6 +39,7 @@ export function filtersOf(query: URLSearchParams): QueueFilters {
 export function isNarrowed({
   category,
   department,
+  area,
   assignee,
   from,
   to,
@@ -54,7 +56,7 @@ export function isNarrowed({
     hidden ||
     withdrawn ||
     newComments ||
-    category.length + department.length > 0 ||
+    category.length + department.length + area.length > 0 ||
     [assignee, from, to, bbox, q, reporter].some((each) => each !== '')
   );
 }
@@ -74,7 +76,7 @@ interface Option {
 
 /** The filters of the queue, all of them in the address. */
 export function FilterBar({ filters, counts, children }: Props) {
-  const { category, department, assignee, from, to, bbox, q, overdue, hidden, withdrawn, newComments, reporter } = filters;
+  const { category, department, area, assignee, from, to, bbox, q, overdue, hidden, withdrawn, newComments, reporter } = filters;
   const more = from !== '' || to !== '' || bbox !== '' || hidden || withdrawn;
   const narrowed = isNarrowed(filters);
   const mine = counts?.assignees.find(({ id }) => id === me().id)?.count;
@@ -102,6 +104,19 @@ export function FilterBar({ filters, counts, children }: Props) {
           count: counts?.departments.find(({ department_id }) => department_id === id)?.count,
         }))}
       />
+      {(areas.value.length > 0 || area.length > 0) && (
+        <Choice
+          name="area"
+          label={t('work.in-area')}
+          value={area.join()}
+          all={t('work.in-area.all')}
+          options={areas.value.map(({ code, name }) => ({
+            value: code,
+            name,
+            count: counts?.areas.find((each) => each.area === code)?.count,
+          }))}
+        />
+      )}
       <Choice
         name="assignee"
         label={t('work.with')}
@@ -185,6 +200,7 @@ export const NO_FILTERS = {
   q: '',
   category: '',
   department: '',
+  area: '',
   assignee: '',
   from: '',
   to: '',

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { must, reportService, type NumbersOverTime, type PeriodNumbers } from '../../api/client';
 import { language, number, t } from '../../lang/queue';
 import { categories } from '../../state/categories';
-import { departments } from '../../state/desk';
+import { areaName, departments } from '../../state/desk';
 import { queryOf, type QueueFilters } from '../../state/queue';
 import { Fault } from '../../ui/problem';
 import { route, setQuery } from '../../ui/router';
@@ -41,6 +41,8 @@ export function Numbers({ filters }: { filters: QueueFilters }) {
 
   const numbers = found?.numbers;
   const byDepartment = (found?.departments ?? []).map((each): [string, Sums] => [String(each.department_id ?? 0), each]);
+  const byArea = (found?.areas ?? []).map((each): [string, Sums] => [each.area ?? '', each]);
+  const nameOfArea = (code: string) => (code ? areaName(code) : t('numbers.no-area'));
   const departmentName = (id: string) => departments.value.find((each) => String(each.id) === id)?.name ?? t('work.nobody');
   const nameOf = (id: string) => categories.value.find((category) => String(category.id) === id)?.name ?? id;
   return (
@@ -71,6 +73,7 @@ export function Numbers({ filters }: { filters: QueueFilters }) {
           />
           <SumTable caption={t('numbers.categories')} rows={sum(numbers, ({ category_id }) => String(category_id))} nameOf={nameOf} />
           <SumTable caption={t('numbers.departments')} rows={byDepartment} nameOf={departmentName} withState />
+          {byArea.length > 0 && <SumTable caption={t('numbers.areas')} rows={byArea} nameOf={nameOfArea} withState />}
           <VerdictTable caption={t('numbers.verdicts')} rows={sum(numbers, ({ category_id }) => String(category_id))} nameOf={nameOf} />
           <VerdictTable caption={t('numbers.verdicts-departments')} rows={byDepartment} nameOf={departmentName} />
         </div>

@@ -1,0 +1,138 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"unicode/utf8"
+
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/area"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// An AreaStore keeps the city's areas.
+type AreaStore interface {
+	List(ctx context.Context) (*area.List, error)
+	Located(ctx context.Context) (bool, error)
+	Replace(ctx context.Context, areas []area.Area, at report.Versions, by report.Official) (*area.List, error)
+}
+
+// areas are the parts of the city, with names in the languages that its residents read.
+type areas struct {
+	store     AreaStore
+	languages []string // the city's first one first
+}
+
+// areaUpload is larger than a text, as the file of a city's borders is.
+var areaUpload = service.Upload{Method: http.MethodPut, Path: regexp.MustCompile(`^/reports/areas$`), MaxBytes: area.MaxBytes}
+
+func (h areas) operations() operations {
+	return operations{
+		"listAreas":       {Handler: h.list, Timeout: service.DefaultTimeout},
+		"getAreaSettings": {Handler: h.settings, Timeout: service.DefaultTimeout},
+		"setAreas":        {Handler: h.set, Timeout: service.DefaultTimeout},
+	}
+}
+
+// list handles GET /areas.
+func (h areas) list(w http.ResponseWriter, r *http.Request) error {
+	list, err := h.store.List(r.Context())
+	if err != nil {
+		return err
+	}
+	language := service.PreferredLanguage(r.Header.Get("Accept-Language"), h.languages...)
+	without := r.URL.Query().Get("geometry") == "none"
+	header := w.Header()
+	header.Add("Vary", "Accept-Language")
+	header.Set("Content-Language", language)
+	// Weak: the gateway compresses it.
+	if answeredBefore(w, r, "W/"+tagOf(fmt.Appendf(nil, "%d %s %t", list.Revision, language, without))) {
+		return nil
+	}
+	out := AreaList{Type: "FeatureCollection", Features: []AreaFeature{}}
+	var outlines []json.RawMessage
+	if !without {
+		outlines = list.Outlines()
+	}
+	for i, a := range list.InUse() {
+		feature := AreaFeature{Type: "Feature", Properties: AreaProperties{Code: a.Code, Name: a.Name(language, h.languages[0])}}
+		if !without {
+			feature.Geometry = multiPolygon(outlines[i])
+		}
+		out.Features = append(out.Features, feature)
+	}
+	return encodeGeoJSON(w, out)
+}
+
+// settings handles GET /reports/areas.
+func (h areas) settings(w http.ResponseWriter, r *http.Request) error {
+	list, err := h.store.List(r.Context())
+	if err != nil {
+		return err
+	}
+	return h.answer(r.Context(), w, list, r.URL.Query().Get("geometry") == "none")
+}
+
+func (h areas) answer(ctx context.Context, w http.ResponseWriter, list *area.List, without bool) error {
+	located, err := h.store.Located(ctx)
+	if err != nil {
+		return err
+	}
+	out := AreaSettings{Type: "FeatureCollection", Languages: h.languages, Located: located, Features: make([]AreaSetting, len(list.InUse()))}
+	for i, a := range list.InUse() {
+		out.Features[i] = AreaSetting{Type: "Feature", Properties: AreaNames{Code: a.Code, Names: a.Names}}
+		if !without {
+			out.Features[i].Geometry = multiPolygon(a.Coordinates())
+		}
+	}
+	w.Header().Set("ETag", report.ETag(list.Revision))
+	w.Header().Set("Cache-Control", "no-store")
+	return encodeGeoJSON(w, out)
+}
+
+// set handles PUT /reports/areas.
+func (h areas) set(w http.ResponseWriter, r *http.Request) error {
+	at, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return fmt.Errorf("read areas: %w", err)
+	}
+	if !utf8.Valid(body) || !json.Valid(body) {
+		return service.MalformedBody.New("the file must be JSON in UTF-8")
+	}
+	parsed, faults := area.Parse(body, h.languages)
+	if len(faults) > 0 {
+		fields := make([]service.FieldError, len(faults))
+		for i, f := range faults {
+			fields[i] = service.FieldError(f)
+		}
+		return service.InvalidInput.New("the areas stay as they were", fields...)
+	}
+	stored, err := h.store.Replace(r.Context(), parsed, at, caller(r).AsOfficial())
+	if err != nil {
+		return err
+	}
+	return h.answer(r.Context(), w, stored, true)
+}
+
+// multiPolygon returns the geometry with the coordinates.
+func multiPolygon(coordinates json.RawMessage) json.RawMessage {
+	return fmt.Appendf(nil, `{"type":"MultiPolygon","coordinates":%s}`, coordinates)
+}
+
+func encodeGeoJSON(w http.ResponseWriter, value any) error {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encode areas: %w", err)
+	}
+	w.Header().Set("Content-Type", "application/geo+json")
+	_, _ = w.Write(body) // the client may have left
+	return nil
+}

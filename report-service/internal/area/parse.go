@@ -1,0 +1,277 @@
+package area
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/paulmach/orb"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+const (
+	// MaxBytes and MaxAreas bound a file.
+	MaxBytes = 5 << 20
+	MaxAreas = 500
+
+	maxName      = 80
+	minPositions = 4  // of a ring, of which the last is the first (RFC 7946, 3.1.6)
+	maxFaults    = 20 // that are listed; authors of files correct a few at a time
+	// maxPairs bounds how many pairs of lines are compared to find rings that cross
+	// themselves. Files of real borders need a hundredth of it.
+	maxPairs = 50_000_000
+)
+
+// A Fault says what is wrong with a part of a file.
+type Fault struct {
+	Pointer string // to the part (RFC 6901)
+	Detail  string // begins with the feature, and the ring and the point
+}
+
+// file is as much of a FeatureCollection as matters here.
+type file struct {
+	Type     string            `json:"type"`
+	Features []json.RawMessage `json:"features"`
+}
+
+// feature is as much of a Feature as matters here.
+type feature struct {
+	Type     string `json:"type"`
+	Geometry struct {
+		Type        string `json:"type"`
+		Coordinates any    `json:"coordinates"`
+	} `json:"geometry"`
+	Properties struct {
+		Code  any `json:"code"`
+		Names any `json:"names"`
+	} `json:"properties"`
+}
+
+// Parse reads a FeatureCollection of polygons and multipolygons, of a city whose residents
+// read languages. It returns the faults of the file, the first maxFaults of them, or its areas.
+func Parse(body []byte, languages []string) ([]Area, []Fault) {
+	p := parser{languages: languages, codes: make(map[string]int), pairs: maxPairs}
+	var f file
+	switch err := json.Unmarshal(body, &f); {
+	case err != nil || f.Type != "FeatureCollection":
+		return nil, []Fault{{"/type", `the file must be a FeatureCollection of GeoJSON (RFC 7946), with "features"`}}
+	case len(f.Features) > MaxAreas:
+		return nil, []Fault{{"/features", fmt.Sprintf("must be at most %d features", MaxAreas)}}
+	}
+	areas := make([]Area, len(f.Features))
+	for i, text := range f.Features {
+		if areas[i] = p.feature(i, text); len(p.faults) >= maxFaults {
+			break
+		}
+	}
+	return areas, p.faults
+}
+
+// A parser collects the faults of a file.
+type parser struct {
+	languages []string
+	codes     map[string]int // the features that have them
+	faults    []Fault
+	pairs     int // of lines that may still be compared
+
+	// The feature that is read.
+	number int
+	code   string
+}
+
+// fault adds a fault of the present feature. The steps lead from the feature to the part at
+// fault; where says the same in words.
+func (p *parser) fault(steps, where, must string) {
+	if len(p.faults) >= maxFaults {
+		return
+	}
+	name := fmt.Sprintf("feature %d", p.number)
+	if p.code != "" {
+		name += fmt.Sprintf(" (%q)", p.code)
+	}
+	p.faults = append(p.faults, Fault{fmt.Sprintf("/features/%d%s", p.number, steps), name + where + ": " + must})
+}
+
+func (p *parser) feature(i int, text json.RawMessage) Area {
+	p.number, p.code = i, ""
+	var f feature
+	if err := json.Unmarshal(text, &f); err != nil || f.Type != "Feature" {
+		p.fault("", "", `must be a Feature of GeoJSON, with "geometry" and "properties"`)
+		return Area{}
+	}
+	p.code, _ = f.Properties.Code.(string)
+	a := Area{Area: report.Area{Code: p.code}, Names: p.names(f.Properties.Names)}
+	switch other, twice := p.codes[a.Code]; {
+	case !codeForm.MatchString(a.Code):
+		p.code = ""
+		p.fault("/properties/code", "", "code must be 1 to 40 letters, digits, dots, hyphens and underscores, and begin with a letter or a digit")
+	case twice:
+		p.fault("/properties/code", "", fmt.Sprintf("code must not be that of feature %d", other))
+	default:
+		p.codes[a.Code] = i
+	}
+	switch f.Geometry.Type {
+	case "Polygon":
+		if polygon := p.polygon(f.Geometry.Coordinates, "/geometry/coordinates", ""); polygon != nil {
+			a.Shape = Shape{polygon}
+		}
+	case "MultiPolygon":
+		a.Shape = p.multiPolygon(f.Geometry.Coordinates)
+	default:
+		p.fault("/geometry/type", "", "geometry must be a Polygon or a MultiPolygon")
+	}
+	return a
+}
+
+var (
+	codeForm     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$`)
+	languageForm = regexp.MustCompile(`^[a-z]{2,3}$`)
+)
+
+// names reads the names by language.
+func (p *parser) names(value any) map[string]string {
+	given, _ := value.(map[string]any)
+	names := make(map[string]string, len(given))
+	all := slices.AppendSeq(slices.Clone(p.languages), maps.Keys(given))
+	slices.Sort(all)
+	for _, language := range slices.Compact(all) {
+		name, _ := given[language].(string)
+		name = strings.TrimSpace(name)
+		switch {
+		case !languageForm.MatchString(language):
+			p.fault("/properties/names", "", "names must be by language, such as \"en\"")
+		case name == "" && slices.Contains(p.languages, language):
+			p.fault("/properties/names/"+language, "", fmt.Sprintf("must have a name in each of the city's languages (%s); %s is missing", strings.Join(p.languages, ", "), language))
+		case name == "" || utf8.RuneCountInString(name) > maxName || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
+			p.fault("/properties/names/"+language, "", fmt.Sprintf("name must be a line of 1 to %d characters", maxName))
+		default:
+			names[language] = name
+		}
+	}
+	return names
+}
+
+func (p *parser) multiPolygon(value any) Shape {
+	polygons, ok := value.([]any)
+	if !ok || len(polygons) == 0 {
+		p.fault("/geometry/coordinates", "", "must be a list of polygons")
+		return nil
+	}
+	shape := make(Shape, 0, len(polygons))
+	for i, polygon := range polygons {
+		shape = append(shape, p.polygon(polygon, fmt.Sprintf("/geometry/coordinates/%d", i), fmt.Sprintf(", polygon %d", i)))
+	}
+	return shape
+}
+
+func (p *parser) polygon(value any, steps, where string) orb.Polygon {
+	rings, ok := value.([]any)
+	if !ok || len(rings) == 0 {
+		p.fault(steps, where, "must be a list of rings, the outer one first")
+		return nil
+	}
+	polygon := make(orb.Polygon, 0, len(rings))
+	for i, ring := range rings {
+		polygon = append(polygon, p.ring(ring, fmt.Sprintf("%s/%d", steps, i), fmt.Sprintf("%s, ring %d", where, i)))
+	}
+	return polygon
+}
+
+func (p *parser) ring(value any, steps, where string) orb.Ring {
+	points, ok := value.([]any)
+	if !ok || len(points) < minPositions {
+		p.fault(steps, where, fmt.Sprintf("must have at least %d points, the last of which is the first", minPositions))
+		return nil
+	}
+	ring := make(orb.Ring, len(points))
+	for i, point := range points {
+		if must := position(point, &ring[i]); must != "" {
+			p.fault(fmt.Sprintf("%s/%d", steps, i), fmt.Sprintf("%s, point %d", where, i), must)
+			return nil // one fault a ring: where one point is wrong, most are
+		}
+	}
+	last := len(ring) - 1
+	if ring[0] != ring[last] {
+		p.fault(fmt.Sprintf("%s/%d", steps, last), fmt.Sprintf("%s, point %d", where, last), "the ring is not closed: the last point must be the first")
+		return nil
+	}
+	if a, b, crosses := p.crossing(ring); crosses {
+		p.fault(fmt.Sprintf("%s/%d", steps, a), fmt.Sprintf("%s, point %d", where, a),
+			fmt.Sprintf("the ring crosses itself: the line from here must not cross the one from point %d", b))
+		return nil
+	}
+	if surface(ring) == 0 {
+		p.fault(steps, where, "must enclose a surface")
+	}
+	return ring
+}
+
+// position reads a position into p, and returns what it must be if it is none. Altitudes
+// are left out.
+func position(value any, p *orb.Point) (must string) {
+	numbers, ok := value.([]any)
+	if !ok || len(numbers) < 2 {
+		return "must be a longitude and a latitude, in this order"
+	}
+	for i := range p {
+		n, ok := numbers[i].(float64)
+		limit, name := 180.0, "longitude"
+		if i == 1 {
+			limit, name = 90, "latitude"
+		}
+		if !ok || math.Abs(n) > limit {
+			return fmt.Sprintf("%s must be a number of degrees (WGS 84) from %g to %g; it comes %s", name, -limit, limit, [2]string{"first", "second"}[i])
+		}
+		p[i] = n
+	}
+	return ""
+}
+
+// surface returns twice the surface that ring encloses.
+func surface(ring orb.Ring) (twice float64) {
+	for i := 1; i < len(ring); i++ {
+		a, b := ring[i-1], ring[i]
+		twice += (a[0]-ring[0][0])*(b[1]-ring[0][1]) - (b[0]-ring[0][0])*(a[1]-ring[0][1])
+	}
+	return math.Abs(twice)
+}
+
+// crossing returns the points from which two lines of ring begin that cross each other.
+// Lines that only touch are left alone: borders of cities do. It compares those lines that
+// are above each other, which are few, and gives up after the file's maxPairs.
+func (p *parser) crossing(ring orb.Ring) (a, b int, crosses bool) {
+	lines := make([]int, len(ring)-1)
+	for i := range lines {
+		lines[i] = i
+	}
+	west := func(i int) float64 { return min(ring[i][0], ring[i+1][0]) }
+	slices.SortFunc(lines, func(i, j int) int { return cmp.Compare(west(i), west(j)) })
+	for n, i := range lines {
+		east := max(ring[i][0], ring[i+1][0])
+		for _, j := range lines[n+1:] {
+			if west(j) > east || p.pairs == 0 {
+				break
+			}
+			p.pairs--
+			if apart(ring[i], ring[i+1], ring[j], ring[j+1]) && apart(ring[j], ring[j+1], ring[i], ring[i+1]) {
+				return min(i, j), max(i, j), true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+// apart reports whether c and d are on different sides of the line through a and b.
+func apart(a, b, c, d orb.Point) bool { return side(a, b, c)*side(a, b, d) < 0 }
+
+// side is positive for c left of the way from a to b, negative right of it, and 0 on it.
+func side(a, b, c orb.Point) float64 {
+	return (b[0]-a[0])*(c[1]-a[1]) - (b[1]-a[1])*(c[0]-a[0])
+}

@@ -23,6 +23,8 @@ type (
 	NewReport = reportapi.NewReport
 	// A PrivacyLevel is public or anonymous.
 	PrivacyLevel = reportapi.PrivacyLevel
+	// A Visibility is public or officials.
+	Visibility = reportapi.Visibility
 	// A Report is a report as its reader may see it.
 	Report = reportapi.Report
 	// A VoteResult is what a vote led to.

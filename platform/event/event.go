@@ -141,6 +141,9 @@ const (
 	NameHidden Moderation = "name_hidden"
 	// Withdrawn is the reporter's own decision, too: the report is hidden for ever.
 	Withdrawn Moderation = "withdrawn"
+	// Restricted shows the report to officials and its reporter alone. For everybody else
+	// it is Hidden.
+	Restricted Moderation = "private"
 )
 
 // A Message is one of *StatusUpdate, *ReportCreated, *VoteReceived,
@@ -164,7 +167,10 @@ type Subject struct {
 	ReportVersion int64  `json:"report_version"`
 	ReportTitle   string `json:"report_title"`
 	ReporterID    string `json:"reporter_id,omitempty"` // empty when anonymous
-	Timestamp     int64  `json:"timestamp"`             // Unix seconds
+	// Private says that only the reporter and officials see the report, so that the
+	// message is for nobody else.
+	Private   bool  `json:"private,omitempty"`
+	Timestamp int64 `json:"timestamp"` // Unix seconds
 	// Where the report is, in degrees, as everybody sees it; nil without a place.
 	Latitude  *float64 `json:"latitude,omitempty"`
 	Longitude *float64 `json:"longitude,omitempty"`
@@ -210,8 +216,8 @@ type VoteReceived struct {
 	CategoryID int32 `json:"category_id,omitempty"`
 }
 
-// ReportModerated says that an official has hidden a report, shown it again or
-// redacted words of it, or that its reporter has hidden the name or withdrawn it. The
+// ReportModerated says that an official has hidden a report, shown it again,
+// restricted it or redacted words of it, or that its reporter has hidden the name or withdrawn it. The
 // contents of messages of lower versions must no longer be shown to anybody, whenever
 // they come. It has the whole state, so that the one with
 // the highest version is enough.
@@ -526,7 +532,7 @@ func (m *ReportModerated) Validate() error {
 	case slices.ContainsFunc(m.RedactedNotes, func(version int64) bool { return version < 1 }):
 		return &FieldError{"redacted_notes", "a positive number"}
 	}
-	return oneOf("action", m.Action, Hidden, ShownAgain, Redacted, NameHidden, Withdrawn)
+	return oneOf("action", m.Action, Hidden, ShownAgain, Redacted, NameHidden, Withdrawn, Restricted)
 }
 
 // Validate returns a *FieldError for the first field that breaks the contract.

@@ -52,7 +52,7 @@ var (
 func subject(version int64) event.Subject {
 	return event.Subject{
 		ReportID: id, ReportVersion: version, ReportTitle: "Dark lamp", ReporterID: "u1", Timestamp: 1767225600,
-		Latitude: new(-6.9), Longitude: new(107.6),
+		Latitude: new(-6.9), Longitude: new(107.6), Private: true,
 	}
 }
 

@@ -14,13 +14,23 @@ import (
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
 
-// An official hides a report while votes on it pour in, and the replica that works
+// An official hides a report, or restricts it to the city, while votes on it pour in, and the replica that works
 // on the messages is killed in between. Once all messages are handled, nobody is
 // answered, replayed or sent a word of it: not by the replica that comes back, not
 // by the other one, which had passed the words on, and not by what waited for
 // another system.
 func TestHiddenUnderLoadWithAReplicaKilled(t *testing.T) {
 	t.Parallel()
+	for name, body := range map[string]map[string]string{"hidden": {"reason": "It names somebody"}, "visibility": {"visibility": "officials"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			concealUnderLoad(t, name, body)
+		})
+	}
+}
+
+func concealUnderLoad(t *testing.T, name string, body map[string]string) {
+	t.Helper()
 	c := startStack(t)
 	other := newProcess(t, "notification-service", c.notification.env)
 	other.start()
@@ -45,8 +55,8 @@ func TestHiddenUnderLoadWithAReplicaKilled(t *testing.T) {
 	c.notification.kill()
 	path := "/reports/" + report.ID.String()
 	began := time.Now()
-	if err := olga.Do(t.Context(), http.MethodPut, path+"/hidden", map[string]string{"reason": "It names somebody"}, nil); err != nil {
-		t.Fatalf("hide the report: %v", err)
+	if err := olga.Do(t.Context(), http.MethodPut, path+"/"+name, body, nil); err != nil {
+		t.Fatalf("conceal the report: %v", err)
 	}
 	eventually.True(t, "the second replica has handled the message", func() bool {
 		var hidden bool
@@ -75,7 +85,9 @@ func TestHiddenUnderLoadWithAReplicaKilled(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/reports/queue", "/reports/export", "/reports/queue?q=Zebra"} {
-		c.searchFor("Olga", path, olga)
+		if name == "hidden" { // officials work on what only they and the reporter see
+			c.searchFor("Olga", path, olga)
+		}
 	}
 	for _, path := range []string{"/admin/deliveries/1", system.path + "/deliveries"} {
 		c.searchFor("the operator", path, pavel)

@@ -127,6 +127,14 @@ func (c *canary) fileAnonymously() (want []sight) {
 	if err != nil {
 		c.t.Fatalf("withdraw a report: %v", err)
 	}
+	// Nor does one that only the city sees.
+	in = draft("For the city")
+	in.PrivacyLevel, in.Visibility = "anonymous", "officials"
+	private, err := c.user.CreateReport(c.t.Context(), in, "Idempotency-Key", uuid.NewString())
+	if err != nil {
+		c.t.Fatalf("file a report for the city: %v", err)
+	}
+	want = append(want, move(c.t, olga, private, "in_progress", "Seen"))
 	// A follower of a report is as private as its reporter.
 	bens := file(c.t, ben, "Followed")
 	follow(c.t, c.user, bens)

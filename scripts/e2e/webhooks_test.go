@@ -56,14 +56,14 @@ func (o *otherSystem) register(c *stack, operator *client.Client) {
 	o.enter(operator)
 }
 
-// enter has an operator register it.
-func (o *otherSystem) enter(operator *client.Client) {
+// enter has an operator register it, with these scopes.
+func (o *otherSystem) enter(operator *client.Client, scopes ...string) {
 	o.t.Helper()
 	var made struct {
 		Webhook struct{ ID string }
 		Secret  string
 	}
-	if err := operator.Insist(o.t.Context(), http.MethodPost, "/admin/webhooks", map[string]any{"url": o.server.URL, "description": "Other system"}, &made); err != nil {
+	if err := operator.Insist(o.t.Context(), http.MethodPost, "/admin/webhooks", map[string]any{"url": o.server.URL, "description": "Other system", "scopes": append([]string{}, scopes...)}, &made); err != nil {
 		o.t.Fatalf("register a webhook: %v", err)
 	}
 	o.path = "/admin/webhooks/" + made.Webhook.ID

@@ -137,6 +137,7 @@ func (a *Webhooks) create(w http.ResponseWriter, r *http.Request) error {
 	reg := webhook.Registration{
 		URL: webhook.CleanURL(request.URL), Description: request.Description,
 		Filter: webhook.Filter{Types: request.EventTypes, Categories: request.CategoryIds},
+		Scopes: each(request.Scopes, func(s api.NewWebhookScopes) string { return string(s) }),
 		Order:  webhook.Order(request.Order), InFlight: int(request.InFlight),
 	}
 	if reg.Order == "" {
@@ -410,7 +411,7 @@ func (a *Webhooks) resend(w http.ResponseWriter, r *http.Request) error {
 func webhookOf(e webhook.Endpoint, s webhook.Summary) api.Webhook {
 	view := api.Webhook{
 		ID: e.ID, URL: e.URL, Description: e.Description,
-		EventTypes: orNone(e.Filter.Types), CategoryIds: orNone(e.Filter.Categories), Area: []float64{},
+		EventTypes: orNone(e.Filter.Types), CategoryIds: orNone(e.Filter.Categories), Area: []float64{}, Scopes: orNone(e.Scopes),
 		Order: api.WebhookOrder(e.Order), InFlight: int32(e.InFlight),
 		State: api.WebhookState(e.State), StateSince: e.StateSince, StateReason: api.WebhookStateReason(e.StateReason), DisableAt: valueOf(e.DisableAt),
 		HeldDropped: e.HeldDropped, SecretSince: e.Secrets.Since,

@@ -47,7 +47,10 @@ type Data struct {
 	Reason        event.PhotoReason `json:"reason,omitempty"` // for which a photo is not shown
 	Action        event.Moderation  `json:"action,omitempty"` // what officials did to the public parts
 	Hidden        bool              `json:"hidden,omitempty"` // whether they have hidden the report
-	HappenedAt    time.Time         `json:"happened_at"`
+	// Private says that only the reporter and officials see the report, so that this is for
+	// nobody else, nor for webhooks without webhook.PrivateScope.
+	Private    bool      `json:"private,omitempty"`
+	HappenedAt time.Time `json:"happened_at"`
 	// WordsVersion is the version of the report whose words this has, where
 	// officials have taken those that it came with; or else 0.
 	WordsVersion int64 `json:"words_version,omitempty"`
@@ -119,17 +122,21 @@ type Effect struct {
 // that they have just filed; the officials get that, what is overdue, what is disputed, and
 // that a question was answered or was not: the recipient of these is who asked. Followers of the report
 // get status changes, corrections and the withdrawal as well, which the store adds, since it knows them. The public feed
-// gets everything but what IsPrivate, and what is done to a report while it is hidden. Why a report is
-// hidden is for its reporter alone.
+// gets everything but what IsPrivate, what is done to a report while it is hidden, and everything about one that
+// only the city sees. Why a report is hidden is for its reporter alone; for everybody but the reporter one that is
+// restricted to the city is hidden.
 func Of(m event.Message, recipient string) *Effect {
 	data := describe(m)
 	effect := &Effect{
-		Feed: data, Public: m.Key() != event.ReportOverdueKey && !IsPrivate(m.Key()),
+		Feed: data, Public: m.Key() != event.ReportOverdueKey && !IsPrivate(m.Key()) && !data.Private,
 		Withheld: m.About().ReporterID == "", // the one field that every message leaves out of an anonymous report
 	}
 	if moderated, ok := m.(*event.ReportModerated); ok {
 		effect.Moderated, effect.Feed.Note = moderated, ""
-		effect.Public = !moderated.Hidden || moderated.Action == event.Hidden || moderated.Action == event.Withdrawn
+		effect.Public = !data.Private && (!moderated.Hidden || moderated.Action == event.Hidden || moderated.Action == event.Withdrawn)
+		if moderated.Action == event.Restricted { // everybody could see it until now
+			effect.Public, effect.Feed.Private, effect.Feed.Action = true, false, event.Hidden
+		}
 	}
 	switch {
 	case m.Key() == event.ReportCreatedKey, m.Key() == event.ReportOverdueKey, m.Key() == event.DisputedKey:
@@ -160,7 +167,7 @@ func describe(m event.Message) Data {
 	about := m.About()
 	data := Data{
 		Type: m.Key(), ReportID: about.ReportID, ReportVersion: about.ReportVersion,
-		ReportTitle: about.ReportTitle, HappenedAt: time.Unix(about.Timestamp, 0).UTC(),
+		ReportTitle: about.ReportTitle, Private: about.Private, HappenedAt: time.Unix(about.Timestamp, 0).UTC(),
 	}
 	switch m := m.(type) {
 	case *event.StatusUpdate:
@@ -201,7 +208,7 @@ func describe(m event.Message) Data {
 // ForFollowers reports whether those who follow a report are notified of what is
 // shown in data.
 func (d *Data) ForFollowers() bool {
-	return d.Type == event.StatusUpdatedKey || d.Type == event.CorrectedKey || d.Action == event.Withdrawn
+	return !d.Private && (d.Type == event.StatusUpdatedKey || d.Type == event.CorrectedKey || d.Action == event.Withdrawn)
 }
 
 // NewID returns an id for a notification. It is ordered by time, which keeps the

@@ -69,3 +69,28 @@ func TestQuestionsArePrivate(t *testing.T) {
 		}
 	}
 }
+
+// Of a report that only the city sees the reporter and officials get everything, and nobody
+// else anything. That a report is restricted is for everybody else that it is hidden.
+func TestPrivateReportsAreForTheCity(t *testing.T) {
+	t.Parallel()
+	about := event.Subject{Private: true}
+	for _, m := range []event.Message{
+		&event.ReportCreated{Subject: about}, &event.StatusUpdate{Subject: about}, &event.ReportCorrected{Subject: about},
+		&event.PhotoReady{Subject: about}, &event.ReportDisputed{Subject: about}, &event.ReportCommented{Subject: about},
+		&event.ReportModerated{Subject: about, Action: event.Hidden, Hidden: true}, &event.ReportModerated{Subject: about, Action: event.ShownAgain},
+		&event.ReportModerated{Subject: about, Action: event.Redacted}, &event.ReportModerated{Subject: about, Action: event.Withdrawn, Hidden: true},
+	} {
+		effect := notification.Of(m, "ann")
+		if effect.Public || effect.Feed.ForFollowers() {
+			t.Errorf("%s: others get %+v", m.Key(), effect.Feed)
+		}
+		if len(effect.Drafts) != 1 || !effect.Drafts[0].Data.Private {
+			t.Errorf("%s: drafts are %+v, want one that says that it is private", m.Key(), effect.Drafts)
+		}
+	}
+	effect := notification.Of(&event.ReportModerated{Subject: about, Action: event.Restricted, Hidden: true}, "ann")
+	if !effect.Public || effect.Feed.Private || effect.Feed.Action != event.Hidden || effect.Drafts[0].Data.Action != event.Restricted {
+		t.Errorf("the feed shows %+v, the reporter %+v", effect.Feed, effect.Drafts)
+	}
+}

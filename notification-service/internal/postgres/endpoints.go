@@ -17,13 +17,13 @@ import (
 
 const endpointColumns = `id, url, description, event_types, category_ids, area, state, state_since, state_reason,
   secret, secret_since, previous_secret, previous_secret_until, order_policy, in_flight, held_dropped, version, created_at, updated_at,
-  disable_at`
+  disable_at, scopes`
 
 func scanEndpoint(row pgx.CollectableRow) (e webhook.Endpoint, err error) {
 	var area []float64
 	err = row.Scan(&e.ID, &e.URL, &e.Description, &e.Filter.Types, &e.Filter.Categories, &area, &e.State, &e.StateSince, &e.StateReason,
 		&e.Secrets.Sealed, &e.Secrets.Since, &e.Secrets.Previous, &e.Secrets.PreviousUntil,
-		&e.Order, &e.InFlight, &e.HeldDropped, &e.Version, &e.CreatedAt, &e.UpdatedAt, &e.DisableAt)
+		&e.Order, &e.InFlight, &e.HeldDropped, &e.Version, &e.CreatedAt, &e.UpdatedAt, &e.DisableAt, &e.Scopes)
 	if len(area) > 0 {
 		e.Filter.Area = (*webhook.Area)(area)
 	}
@@ -149,11 +149,11 @@ func (s *Endpoints) Create(ctx context.Context, actor string, e *webhook.Endpoin
 			return webhook.ErrTooMany
 		}
 		err := tx.QueryRow(ctx, `
-			insert into webhook_endpoints (id, url, description, event_types, category_ids, area, state, secret, order_policy, in_flight, version)
-			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+			insert into webhook_endpoints (id, url, description, event_types, category_ids, area, state, secret, order_policy, in_flight, version, scopes)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 			returning state_since, secret_since, created_at, updated_at`,
 			e.ID, e.URL, e.Description, orEmpty(e.Filter.Types), orEmpty(e.Filter.Categories), areaColumn(e.Filter.Area), e.State,
-			e.Secrets.Sealed, e.Order, e.InFlight, e.Version).Scan(&e.StateSince, &e.Secrets.Since, &e.CreatedAt, &e.UpdatedAt)
+			e.Secrets.Sealed, e.Order, e.InFlight, e.Version, orEmpty(e.Scopes)).Scan(&e.StateSince, &e.Secrets.Since, &e.CreatedAt, &e.UpdatedAt)
 		if err != nil {
 			return fmt.Errorf("write webhook: %w", err)
 		}
@@ -326,6 +326,6 @@ func auditWebhook(ctx context.Context, tx pgx.Tx, actor string, action audit.Act
 func registrationDetail(reg webhook.Registration) map[string]any {
 	return map[string]any{
 		"host": reg.Host(), "description": reg.Description, "event_types": orEmpty(reg.Filter.Types),
-		"category_ids": orEmpty(reg.Filter.Categories), "area": reg.Filter.Area, "order": reg.Order, "in_flight": reg.InFlight,
+		"category_ids": orEmpty(reg.Filter.Categories), "area": reg.Filter.Area, "scopes": orEmpty(reg.Scopes), "order": reg.Order, "in_flight": reg.InFlight,
 	}
 }

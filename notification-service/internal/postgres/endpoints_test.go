@@ -21,14 +21,14 @@ import (
 var rules = webhook.Rules{}
 
 // endpoint keeps an endpoint that asks for what filter picks.
-func endpoint(t *testing.T, store *postgres.DB, filter webhook.Filter) webhook.Endpoint {
+func endpoint(t *testing.T, store *postgres.DB, filter webhook.Filter, scopes ...string) webhook.Endpoint {
 	t.Helper()
 	keys, err := event.ParseKeyring(event.NewKey("k1"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	e, _ := webhook.NewEndpoint(webhook.Registration{
-		URL: "https://hooks.example.org/key", Description: "Work orders", Filter: filter, Order: webhook.OrderReport, InFlight: 2,
+		URL: "https://hooks.example.org/key", Description: "Work orders", Filter: filter, Scopes: scopes, Order: webhook.OrderReport, InFlight: 2,
 	}, keys)
 	if err := store.Endpoints.Create(t.Context(), "pavel", &e); err != nil {
 		t.Fatal(err)

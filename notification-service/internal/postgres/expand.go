@@ -29,6 +29,8 @@ import (
 // A correction goes to the endpoints of the category and the area that the report had
 // before, as well: otherwise they would keep it for ever.
 //
+// What is about a report that only the city sees goes to endpoints with the scope alone.
+//
 // Events from before a report was hidden are not sent, and redacted words are removed
 // from the others: see apply.sql.
 const expandSQL = consumer.NoteSQL + `, moderated as (
@@ -37,12 +39,12 @@ const expandSQL = consumer.NoteSQL + `, moderated as (
   for key share of m
 ), events as (
   select d.message_id, d.type, d.report_id, d.report_version, d.category_id, d.longitude, d.latitude, d.place,
-    d.category_was, d.longitude_was, d.latitude_was, d.trace_id,
+    d.category_was, d.longitude_was, d.latitude_was, d.trace_id, d.private,
     case when m.version is null then d.body else ` + moderatedBody + ` end as body
   from unnest($2::text[], $3::text[], $4::uuid[], $5::bigint[], $6::int[], $7::double precision[], $8::double precision[], $9::bytea[],
-      $10::int[], $11::double precision[], $12::double precision[], $13::uuid[])
+      $10::int[], $11::double precision[], $12::double precision[], $13::uuid[], $14::boolean[])
     with ordinality as d (message_id, type, report_id, report_version, category_id, longitude, latitude, body,
-      category_was, longitude_was, latitude_was, trace_id, place)
+      category_was, longitude_was, latitude_was, trace_id, private, place)
   join fresh using (message_id)
   left join moderated m using (message_id)
   where m.hidden is not true or d.type = 'report.moderated'
@@ -51,7 +53,8 @@ const expandSQL = consumer.NoteSQL + `, moderated as (
   select 'webhook', w.id::text, w.id::text, e.message_id, e.type, e.report_id, e.report_version, e.body, e.trace_id,
     case when w.state = 'enabled' and not w.releasing then 'waiting' else 'held' end
   from events e join webhook_endpoints w
-    on (w.event_types = '{}' or e.type = any(w.event_types))
+    on (not e.private or '` + webhook.PrivateScope + `' = any(w.scopes))
+    and (w.event_types = '{}' or e.type = any(w.event_types))
     and (w.category_ids = '{}' or e.category_id = any(w.category_ids) or e.category_was = any(w.category_ids))
     and (w.area is null or e.longitude between w.area[1] and w.area[3] and e.latitude between w.area[2] and w.area[4]
       or e.longitude_was between w.area[1] and w.area[3] and e.latitude_was between w.area[2] and w.area[4])
@@ -75,6 +78,7 @@ func (s *Endpoints) Expand(ctx context.Context, queue string, events []webhook.E
 		categoriesWere       = make([]int32, len(events))
 		longitudesWere       = make([]*float64, len(events))
 		latitudesWere        = make([]*float64, len(events))
+		private              = make([]bool, len(events))
 		traces               = make(pgtype.FlatArray[pgtype.UUID], len(events))
 		fresh                int
 	)
@@ -88,13 +92,14 @@ func (s *Endpoints) Expand(ctx context.Context, queue string, events []webhook.E
 		if id, err := uuid.Parse(e.TraceID); err == nil { // the same 16 bytes, which a column of the type stores
 			traces[i] = pgtype.UUID{Bytes: id, Valid: true}
 		}
+		private[i] = e.Private
 		categoriesWere[i] = e.PreviousCategoryID
 		if e.PreviousPosition != nil {
 			longitudesWere[i], latitudesWere[i] = &e.PreviousPosition.Longitude, &e.PreviousPosition.Latitude
 		}
 	}
 	err = s.pool.QueryRow(ctx, expandSQL, queue, ids, types, reports, versions, categories, longitudes, latitudes, bodies,
-		categoriesWere, longitudesWere, latitudesWere, traces).Scan(&fresh, &lanes)
+		categoriesWere, longitudesWere, latitudesWere, traces, private).Scan(&fresh, &lanes)
 	if err != nil {
 		return 0, nil, fmt.Errorf("expand events: %w", err)
 	}

@@ -21,7 +21,8 @@ const moderatedData = `(
     when d.report_version = any(m.redacted_notes) then d.data - 'hidden' - 'note'
     else d.data - 'hidden'
   end || jsonb_build_object('report_title', m.title, 'words_version', m.version)
-    || case when m.hidden then '{"hidden": true}'::jsonb else '{}' end)`
+    || case when m.hidden then '{"hidden": true}'::jsonb else '{}' end
+    || case when d.data ? 'private' then '{"private": true}'::jsonb else '{}' end)`
 
 // moderatedBody is the same for the body of a webhook's delivery d.
 const moderatedBody = `convert_to((convert_from(d.body, 'UTF8')::jsonb || jsonb_build_object('data',

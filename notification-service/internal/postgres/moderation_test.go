@@ -40,6 +40,18 @@ func (z zebra) hidden(version int64) event.Message {
 	return m
 }
 
+// restricted says that only the city sees it from now on.
+func (z zebra) restricted(version int64) event.Message {
+	m := z.hidden(version).(*event.ReportModerated)
+	m.Action, m.Private, m.Note = event.Restricted, true, ""
+	return m
+}
+
+// concealed are the messages after which nobody else may have its words.
+func (z zebra) concealed() map[string]func(version int64) event.Message {
+	return map[string]func(version int64) event.Message{"hidden": z.hidden, "restricted": z.restricted}
+}
+
 func (z zebra) redacted(version int64, notes ...int64) event.Message {
 	m := &event.ReportModerated{Subject: z.subject(version), CategoryID: 2, Action: event.Redacted, RedactedNotes: notes}
 	m.ReportTitle = "Dark [name]"
@@ -84,12 +96,24 @@ func shown(t *testing.T, b notification.Batch) string {
 	return all.String()
 }
 
-// A report is hidden: what is stored of it has none of its words from then on, and
-// what comes later from before has none either, in whatever order it comes.
+// A report is hidden, or restricted to the city: what is stored of it has none of its
+// words from then on, and what comes later from before has none either, in whatever order
+// it comes.
 func TestHiddenReportLosesItsWords(t *testing.T) {
 	t.Parallel()
+	report := zebra(uuid.New())
+	for name, conceal := range report.concealed() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			losesItsWords(t, report, conceal)
+		})
+	}
+}
+
+func losesItsWords(t *testing.T, report zebra, conceal func(version int64) event.Message) {
+	t.Helper()
 	store, pool := newStore(t)
-	report, other := zebra(uuid.New()), message(ann.Own())
+	other := message(ann.Own())
 	e := endpoint(t, store, webhook.Filter{})
 	expand := func(m event.Message) { mustExpand(t, store, m) }
 	if err := store.Follows.Follow(t.Context(), notification.Reader{UserID: "carl"}, uuid.UUID(report)); err != nil {
@@ -105,7 +129,8 @@ func TestHiddenReportLosesItsWords(t *testing.T) {
 	}
 	before := count(t, pool, `select count(*) from notifications`)
 
-	applied := mustApply(t, store, of(report.hidden(5)))
+	concealed := conceal(5).(*event.ReportModerated)
+	applied := mustApply(t, store, of(concealed))
 	if n := zebras(t, pool); n != 0 {
 		t.Errorf("%d rows have the words still", n)
 	}
@@ -113,8 +138,11 @@ func TestHiddenReportLosesItsWords(t *testing.T) {
 	if len(applied.Batch.Moderated) != 1 || applied.Batch.Moderated[0] != want[0] {
 		t.Errorf("the streams get %v, want %v", applied.Batch.Moderated, want)
 	}
-	if got := shown(t, applied.Batch); strings.Contains(got, "Zebra") || strings.Count(got, "It names somebody") != 1 {
+	if got := shown(t, applied.Batch); strings.Contains(got, "Zebra") || strings.Count(got, "It names somebody") != len(concealed.Note)/len("It names somebody") {
 		t.Errorf("told is %s; want the reason once, for the reporter alone", got)
+	}
+	if feed := applied.Batch.Feed; len(feed) != 1 || feed[0].Action != event.Hidden || feed[0].Private {
+		t.Errorf("the feed shows %+v, want that it is hidden", feed)
 	}
 	if n := count(t, pool, `select count(*) from deliveries where state = 'waiting'`); n != 0 {
 		t.Errorf("%d deliveries wait that tell of it, want none", n)
@@ -147,7 +175,7 @@ func TestHiddenReportLosesItsWords(t *testing.T) {
 
 	// The message once more: its effect stands, and the streams hear of it again,
 	// because the process that had it may have died before it told them.
-	m := of(report.hidden(6))
+	m := of(conceal(6))
 	mustApply(t, store, m)
 	again := mustApply(t, store, m)
 	if again.Seen != 1 || len(again.Batch.Moderated) != 1 || len(again.Batch.Feed)+len(again.Batch.Notifications) != 0 {
@@ -202,8 +230,12 @@ func TestHiddenWhileMessagesAreInFlight(t *testing.T) {
 	const rounds, writers, each = 10, 4, 8
 	store, pool := newStore(t)
 	endpoint(t, store, webhook.Filter{})
-	for range rounds {
+	for round := range rounds {
 		report := zebra(uuid.New())
+		conceal := report.hidden
+		if round%2 == 1 {
+			conceal = report.restricted
+		}
 		hidden := make(chan struct{})
 		var running sync.WaitGroup
 		for w := range writers {
@@ -227,7 +259,7 @@ func TestHiddenWhileMessagesAreInFlight(t *testing.T) {
 			})
 		}
 		<-hidden
-		if _, err := store.Effects.Apply(t.Context(), "moderation", []postgres.Message{of(report.hidden(1000))}); err != nil {
+		if _, err := store.Effects.Apply(t.Context(), "moderation", []postgres.Message{of(conceal(1000))}); err != nil {
 			t.Error(err)
 		}
 		if n := zebras(t, pool); n != 0 {
@@ -263,7 +295,7 @@ func TestModerationsTogetherAreNoDeadlock(t *testing.T) {
 				version := 1000 + 4*i + worker
 				m := report.redacted(version, version)
 				if worker%2 == 0 {
-					m = report.hidden(version)
+					m = report.concealed()[[]string{"hidden", "restricted"}[i%2]](version)
 				}
 				if _, err := store.Effects.Apply(t.Context(), "moderation", []postgres.Message{of(m)}); err != nil {
 					t.Errorf("act %d: %v", version, err)

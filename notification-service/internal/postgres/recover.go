@@ -14,6 +14,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/audit"
+	"github.com/cityconnect/cityconnect/platform/event"
 )
 
 const (
@@ -35,6 +36,8 @@ var missedSQL = `
 	where id >= $2 and id < $3 and not type = any('` + privateKinds() + `')
 	  and (cardinality($4::text[]) = 0 or type = any($4))
 	  and (cardinality($5::int[]) = 0 or (data->>'category_id')::int = any($5))
+	  and (not data ? 'private' or data->>'action' = '` + string(event.Restricted) + `' or exists (
+	    select from webhook_endpoints w where w.id::text = $1 and '` + webhook.PrivateScope + `' = any(w.scopes)))
 	  and not exists (
 	    select from deliveries d
 	    where d.channel = 'webhook' and d.target = $1 and d.message_id = n.message_id and d.kind = n.type)`

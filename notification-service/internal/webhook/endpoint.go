@@ -73,6 +73,10 @@ const Lifetime = 7 * 24 * time.Hour
 // in degrees: west, south, east, north, as GeoJSON orders a bounding box.
 type Area [4]float64
 
+// PrivateScope is the scope of endpoints that are also sent what is about reports that
+// only the city sees.
+const PrivateScope = "private"
+
 // A Filter picks events. Empty fields pick all.
 type Filter struct {
 	Types      []string
@@ -86,6 +90,7 @@ type Endpoint struct {
 	URL         string
 	Description string
 	Filter      Filter
+	Scopes      []string // what it is sent besides what everybody may see
 	State       State
 	StateSince  time.Time
 	StateReason Reason

@@ -34,6 +34,7 @@ type Event struct {
 	// endpoint that was sent the report there is sent the correction, too.
 	PreviousCategoryID int32
 	PreviousPosition   *Position
+	Private            bool   // only for endpoints with PrivateScope
 	Body               []byte // a Payload: the bytes that are sent, and signed
 	TraceID            string // of the request that caused it; "" if it is not known
 }
@@ -53,7 +54,7 @@ type Payload struct {
 }
 
 // Report is what the data of each event has of its report. None of it is
-// hidden: the page shows it to everybody, also of an anonymous report.
+// hidden, unless it is Private: the page shows it to everybody, also of an anonymous report.
 type Report struct {
 	ReportID uuid.UUID `json:"report_id"`
 	// ReportVersion counts the changes of the report. Events may come in
@@ -62,6 +63,7 @@ type Report struct {
 	ReportTitle   string    `json:"report_title"`
 	CategoryID    int32     `json:"category_id,omitempty"`
 	Position      *Position `json:"position,omitempty"`
+	Private       bool      `json:"private,omitempty"` // only its reporter and officials see it
 }
 
 // ReportCreated is the data of report.created.
@@ -142,7 +144,7 @@ type Test struct {
 // fields of its data type, and nothing else of m.
 func EventOf(id string, m event.Message) (Event, error) {
 	about := m.About()
-	report := Report{ReportID: about.ReportID, ReportVersion: about.ReportVersion, ReportTitle: about.ReportTitle}
+	report := Report{ReportID: about.ReportID, ReportVersion: about.ReportVersion, ReportTitle: about.ReportTitle, Private: about.Private}
 	if about.Latitude != nil && about.Longitude != nil {
 		report.Position = &Position{Latitude: *about.Latitude, Longitude: *about.Longitude}
 	}
@@ -165,7 +167,11 @@ func EventOf(id string, m event.Message) (Event, error) {
 		if m.Hidden {
 			report.Position = nil
 		}
-		data = ReportModerated{Report: report, Action: m.Action, Hidden: m.Hidden}
+		action := m.Action
+		if action == event.Restricted { // to those who could see it until now it is hidden
+			action, report.Private = event.Hidden, false
+		}
+		data = ReportModerated{Report: report, Action: action, Hidden: m.Hidden}
 	case *event.ReportCorrected:
 		report.CategoryID = m.CategoryID
 		previousCategory = m.PreviousCategoryID
@@ -197,7 +203,7 @@ func EventOf(id string, m event.Message) (Event, error) {
 	}
 	return Event{
 		MessageID: id, Type: string(m.Key()), ReportID: report.ReportID, ReportVersion: report.ReportVersion,
-		CategoryID: report.CategoryID, Position: position, Body: body,
+		CategoryID: report.CategoryID, Position: position, Private: report.Private, Body: body,
 		PreviousCategoryID: previousCategory, PreviousPosition: previousPosition,
 	}, nil
 }

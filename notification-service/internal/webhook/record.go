@@ -118,7 +118,7 @@ type Recovery struct {
 // that EventOf returns of the message, as far as the effect tells.
 func EventOfData(id string, d *notification.Data) (Event, error) {
 	subject := event.Subject{
-		ReportID: d.ReportID, ReportVersion: d.ReportVersion, ReportTitle: d.ReportTitle, Timestamp: d.HappenedAt.Unix(),
+		ReportID: d.ReportID, ReportVersion: d.ReportVersion, ReportTitle: d.ReportTitle, Private: d.Private, Timestamp: d.HappenedAt.Unix(),
 	}
 	switch {
 	case d.Type == event.ReportCreatedKey:

@@ -137,6 +137,7 @@ type Registration struct {
 	URL         string
 	Description string
 	Filter      Filter
+	Scopes      []string // cannot be changed: nothing that was sent or failed is to be taken back
 	Order       Order
 	InFlight    int
 }
@@ -236,12 +237,12 @@ func NewEndpoint(reg Registration, keys *event.Keyring) (Endpoint, string) {
 	id := uuid.Must(uuid.NewV7())
 	secret := NewSecret()
 	return Endpoint{
-		ID: id, URL: reg.URL, Description: reg.Description, Filter: reg.Filter, Order: reg.Order, InFlight: reg.InFlight,
+		ID: id, URL: reg.URL, Description: reg.Description, Filter: reg.Filter, Scopes: reg.Scopes, Order: reg.Order, InFlight: reg.InFlight,
 		State: Enabled, Version: 1, Secrets: Secrets{Sealed: SealSecret(keys, id, secret)},
 	}, secret
 }
 
 // Registration returns what an operator said about e.
 func (e *Endpoint) Registration() Registration {
-	return Registration{URL: e.URL, Description: e.Description, Filter: e.Filter, Order: e.Order, InFlight: e.InFlight}
+	return Registration{URL: e.URL, Description: e.Description, Filter: e.Filter, Scopes: e.Scopes, Order: e.Order, InFlight: e.InFlight}
 }

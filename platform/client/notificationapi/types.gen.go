@@ -113,11 +113,17 @@ const (
 
 // Defines values for Moderation.
 const (
-	Hidden     Moderation = "hidden"
-	NameHidden Moderation = "name_hidden"
-	Redacted   Moderation = "redacted"
-	Shown      Moderation = "shown"
-	Withdrawn  Moderation = "withdrawn"
+	ModerationHidden     Moderation = "hidden"
+	ModerationNameHidden Moderation = "name_hidden"
+	ModerationPrivate    Moderation = "private"
+	ModerationRedacted   Moderation = "redacted"
+	ModerationShown      Moderation = "shown"
+	ModerationWithdrawn  Moderation = "withdrawn"
+)
+
+// Defines values for NewWebhookScopes.
+const (
+	NewWebhookScopesPrivate NewWebhookScopes = "private"
 )
 
 // Defines values for NotificationType.
@@ -741,7 +747,8 @@ type Fault struct {
 type FeedEvent struct {
 	// Action The officials' moderation of the report: they have hidden
 	// it, shown it again, or put other words in the place of some; or its reporter
-	// has hidden the name (`name_hidden`) or withdrawn the report (`withdrawn`). The title of a hidden report is its
+	// has hidden the name (`name_hidden`) or withdrawn the report (`withdrawn`). To its reporter it is
+	// `private` when officials have restricted it to themselves and the reporter: to all others it is `hidden`. The title of a hidden report is its
 	// reference number.
 	Action       Moderation `json:"action,omitempty,omitzero"`
 	CategoryID   int32      `json:"category_id,omitempty,omitzero"`
@@ -912,7 +919,8 @@ type MissingMessageState = string
 
 // Moderation The officials' moderation of the report: they have hidden
 // it, shown it again, or put other words in the place of some; or its reporter
-// has hidden the name (`name_hidden`) or withdrawn the report (`withdrawn`). The title of a hidden report is its
+// has hidden the name (`name_hidden`) or withdrawn the report (`withdrawn`). To its reporter it is
+// `private` when officials have restricted it to themselves and the reporter: to all others it is `hidden`. The title of a hidden report is its
 // reference number.
 type Moderation string
 
@@ -963,18 +971,26 @@ type NewWebhook struct {
 	// most an hour. `none`: it does not.
 	Order WebhookOrder `json:"order,omitempty,omitzero"`
 
+	// Scopes With `private` it is also sent the events of reports that only their reporters
+	// and officials see. It cannot be changed later.
+	Scopes []NewWebhookScopes `json:"scopes,omitempty,omitzero"`
+
 	// URL An https address of a host that has a name, on port 443 or 8443.
 	//
 	// Examples: https://hooks.example.org/cityconnect
 	URL string `json:"url"`
 }
 
+// NewWebhookScopes defines model for NewWebhook.Scopes.
+type NewWebhookScopes string
+
 // Notification The `data:` of a `notification` event, and an element of the list.
 // Nothing in it names a reporter or a voter.
 type Notification struct {
 	// Action The officials' moderation of the report: they have hidden
 	// it, shown it again, or put other words in the place of some; or its reporter
-	// has hidden the name (`name_hidden`) or withdrawn the report (`withdrawn`). The title of a hidden report is its
+	// has hidden the name (`name_hidden`) or withdrawn the report (`withdrawn`). To its reporter it is
+	// `private` when officials have restricted it to themselves and the reporter: to all others it is `hidden`. The title of a hidden report is its
 	// reference number.
 	Action Moderation `json:"action,omitempty,omitzero"`
 
@@ -1009,6 +1025,9 @@ type Notification struct {
 
 	// PreviousCategoryID Of a correction of the category.
 	PreviousCategoryID int32 `json:"previous_category_id,omitempty,omitzero"`
+
+	// Private Whether only the reporter and officials see the report.
+	Private bool `json:"private,omitempty,omitzero"`
 
 	// QuestionID The question to the reporter, whose text is in the dialogue of report-service alone.
 	QuestionID uuid.UUID `json:"question_id,omitempty,omitzero"`
@@ -1499,9 +1518,12 @@ type Webhook struct {
 	Order WebhookOrder `json:"order"`
 
 	// PreviousSecretUntil Until then requests carry the signature of the secret before, too.
-	PreviousSecretUntil time.Time    `json:"previous_secret_until,omitempty,omitzero"`
-	SecretSince         time.Time    `json:"secret_since"`
-	State               WebhookState `json:"state"`
+	PreviousSecretUntil time.Time `json:"previous_secret_until,omitempty,omitzero"`
+
+	// Scopes Whether it is sent the events of reports that only the city sees, too (`private`).
+	Scopes      []string     `json:"scopes"`
+	SecretSince time.Time    `json:"secret_since"`
+	State       WebhookState `json:"state"`
 
 	// StateReason Why it is disabled. An operator did it, it answered 410, or it has failed for too long.
 	StateReason WebhookStateReason `json:"state_reason,omitempty,omitzero"`
@@ -1599,9 +1621,13 @@ type WebhookPhotoReady struct {
 		PhotoID uuid.UUID `json:"photo_id"`
 
 		// Position A place on earth, in degrees. It is missing where the report has none.
-		Position    WebhookPosition `json:"position,omitempty,omitzero"`
-		ReportID    uuid.UUID       `json:"report_id"`
-		ReportTitle string          `json:"report_title"`
+		Position WebhookPosition `json:"position,omitempty,omitzero"`
+
+		// Private True if only its reporter and officials see the report, which endpoints without
+		// the scope `private` are sent nothing about.
+		Private     WebhookPrivate `json:"private,omitempty,omitzero"`
+		ReportID    uuid.UUID      `json:"report_id"`
+		ReportTitle string         `json:"report_title"`
 
 		// ReportVersion Drop what is older than what you have.
 		ReportVersion int64 `json:"report_version"`
@@ -1636,6 +1662,10 @@ type WebhookPosition struct {
 	Longitude float64 `json:"longitude"`
 }
 
+// WebhookPrivate True if only its reporter and officials see the report, which endpoints without
+// the scope `private` are sent nothing about.
+type WebhookPrivate = bool
+
 // WebhookRecovered defines model for WebhookRecovered.
 type WebhookRecovered struct {
 	// Created Deliveries of events that it was never sent.
@@ -1661,6 +1691,10 @@ type WebhookReportCommented struct {
 
 		// Position A place on earth, in degrees. It is missing where the report has none.
 		Position WebhookPosition `json:"position,omitempty,omitzero"`
+
+		// Private True if only its reporter and officials see the report, which endpoints without
+		// the scope `private` are sent nothing about.
+		Private WebhookPrivate `json:"private,omitempty,omitzero"`
 
 		// ReportID The comments are at /reports/{report_id}/comments.
 		ReportID    uuid.UUID `json:"report_id"`
@@ -1695,9 +1729,13 @@ type WebhookReportCorrected struct {
 
 		// PreviousPosition Where it was, only if the place is another and there was one.
 		PreviousPosition WebhookPosition `json:"previous_position,omitempty,omitzero"`
-		ReportID         uuid.UUID       `json:"report_id"`
-		ReportTitle      string          `json:"report_title"`
-		ReportVersion    int64           `json:"report_version"`
+
+		// Private True if only its reporter and officials see the report, which endpoints without
+		// the scope `private` are sent nothing about.
+		Private       WebhookPrivate `json:"private,omitempty,omitzero"`
+		ReportID      uuid.UUID      `json:"report_id"`
+		ReportTitle   string         `json:"report_title"`
+		ReportVersion int64          `json:"report_version"`
 	} `json:"data"`
 
 	// Timestamp When it happened.
@@ -1715,9 +1753,13 @@ type WebhookReportCreated struct {
 		CategoryName string `json:"category_name"`
 
 		// Position A place on earth, in degrees. It is missing where the report has none.
-		Position    WebhookPosition `json:"position,omitempty,omitzero"`
-		ReportID    uuid.UUID       `json:"report_id"`
-		ReportTitle string          `json:"report_title"`
+		Position WebhookPosition `json:"position,omitempty,omitzero"`
+
+		// Private True if only its reporter and officials see the report, which endpoints without
+		// the scope `private` are sent nothing about.
+		Private     WebhookPrivate `json:"private,omitempty,omitzero"`
+		ReportID    uuid.UUID      `json:"report_id"`
+		ReportTitle string         `json:"report_title"`
 
 		// ReportVersion Drop what is older than what you have.
 		ReportVersion int64        `json:"report_version"`
@@ -1742,9 +1784,13 @@ type WebhookReportDisputed struct {
 		CategoryName string `json:"category_name"`
 
 		// Position A place on earth, in degrees. It is missing where the report has none.
-		Position    WebhookPosition `json:"position,omitempty,omitzero"`
-		ReportID    uuid.UUID       `json:"report_id"`
-		ReportTitle string          `json:"report_title"`
+		Position WebhookPosition `json:"position,omitempty,omitzero"`
+
+		// Private True if only its reporter and officials see the report, which endpoints without
+		// the scope `private` are sent nothing about.
+		Private     WebhookPrivate `json:"private,omitempty,omitzero"`
+		ReportID    uuid.UUID      `json:"report_id"`
+		ReportTitle string         `json:"report_title"`
 
 		// ReportVersion Drop what is older than what you have.
 		ReportVersion int64 `json:"report_version"`
@@ -1767,7 +1813,8 @@ type WebhookReportModerated struct {
 	Data struct {
 		// Action The officials' moderation of the report: they have hidden
 		// it, shown it again, or put other words in the place of some; or its reporter
-		// has hidden the name (`name_hidden`) or withdrawn the report (`withdrawn`). The title of a hidden report is its
+		// has hidden the name (`name_hidden`) or withdrawn the report (`withdrawn`). To its reporter it is
+		// `private` when officials have restricted it to themselves and the reporter: to all others it is `hidden`. The title of a hidden report is its
 		// reference number.
 		Action     Moderation `json:"action"`
 		CategoryID int32      `json:"category_id,omitempty,omitzero"`
@@ -1777,7 +1824,11 @@ type WebhookReportModerated struct {
 
 		// Position A place on earth, in degrees. It is missing where the report has none.
 		Position WebhookPosition `json:"position,omitempty,omitzero"`
-		ReportID uuid.UUID       `json:"report_id"`
+
+		// Private True if only its reporter and officials see the report, which endpoints without
+		// the scope `private` are sent nothing about.
+		Private  WebhookPrivate `json:"private,omitempty,omitzero"`
+		ReportID uuid.UUID      `json:"report_id"`
 
 		// ReportTitle The present one; that of a hidden report is its reference number.
 		ReportTitle string `json:"report_title"`
@@ -1805,9 +1856,13 @@ type WebhookReportOverdue struct {
 		Level int32 `json:"level"`
 
 		// Position A place on earth, in degrees. It is missing where the report has none.
-		Position    WebhookPosition `json:"position,omitempty,omitzero"`
-		ReportID    uuid.UUID       `json:"report_id"`
-		ReportTitle string          `json:"report_title"`
+		Position WebhookPosition `json:"position,omitempty,omitzero"`
+
+		// Private True if only its reporter and officials see the report, which endpoints without
+		// the scope `private` are sent nothing about.
+		Private     WebhookPrivate `json:"private,omitempty,omitzero"`
+		ReportID    uuid.UUID      `json:"report_id"`
+		ReportTitle string         `json:"report_title"`
 
 		// ReportVersion That of the report; it does not change by this.
 		ReportVersion int64 `json:"report_version"`
@@ -1848,6 +1903,10 @@ type WebhookStatusUpdated struct {
 
 		// Position A place on earth, in degrees. It is missing where the report has none.
 		Position WebhookPosition `json:"position,omitempty,omitzero"`
+
+		// Private True if only its reporter and officials see the report, which endpoints without
+		// the scope `private` are sent nothing about.
+		Private WebhookPrivate `json:"private,omitempty,omitzero"`
 
 		// Reply Whether the official has replied, and the status is what it was before.
 		Reply       bool      `json:"reply,omitempty,omitzero"`
@@ -1908,9 +1967,13 @@ type WebhookVoteReceived struct {
 		CategoryID int32 `json:"category_id,omitempty,omitzero"`
 
 		// Position A place on earth, in degrees. It is missing where the report has none.
-		Position    WebhookPosition `json:"position,omitempty,omitzero"`
-		ReportID    uuid.UUID       `json:"report_id"`
-		ReportTitle string          `json:"report_title"`
+		Position WebhookPosition `json:"position,omitempty,omitzero"`
+
+		// Private True if only its reporter and officials see the report, which endpoints without
+		// the scope `private` are sent nothing about.
+		Private     WebhookPrivate `json:"private,omitempty,omitzero"`
+		ReportID    uuid.UUID      `json:"report_id"`
+		ReportTitle string         `json:"report_title"`
 
 		// ReportVersion Drop what is older than what you have.
 		ReportVersion int64 `json:"report_version"`

@@ -35,10 +35,12 @@ const (
 	ActActionNoWait           ActAction = "no_wait"
 	ActActionNote             ActAction = "note"
 	ActActionOverdue          ActAction = "overdue"
+	ActActionPublish          ActAction = "publish"
 	ActActionRedact           ActAction = "redact"
 	ActActionRedactPhoto      ActAction = "redact_photo"
 	ActActionRemovePhoto      ActAction = "remove_photo"
 	ActActionReply            ActAction = "reply"
+	ActActionRestrict         ActAction = "restrict"
 	ActActionShowComment      ActAction = "show_comment"
 	ActActionShowPhoto        ActAction = "show_photo"
 	ActActionUnhide           ActAction = "unhide"
@@ -222,6 +224,12 @@ const (
 	StoryEntryKindWithdrawn    StoryEntryKind = "withdrawn"
 )
 
+// Defines values for Visibility.
+const (
+	VisibilityOfficials Visibility = "officials"
+	VisibilityPublic    Visibility = "public"
+)
+
 // Defines values for VoteType.
 const (
 	Downvote VoteType = "downvote"
@@ -275,7 +283,7 @@ type AbuseReason string
 
 // Act Something that an official did to a report.
 type Act struct {
-	// Action It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, its reporter was asked something, the question was withdrawn, or its time was over (`expire`), which is nobody's act, or it fell overdue, likewise; `wait` and `no_wait` are acts of an earlier version, which let it wait for the resident without a question; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again; or it was kept resolved although it was disputed.
+	// Action It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, its reporter was asked something, the question was withdrawn, or its time was over (`expire`), which is nobody's act, or it fell overdue, likewise; `wait` and `no_wait` are acts of an earlier version, which let it wait for the resident without a question; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or it was restricted to the reporter and officials, or published again; or a comment was hidden or shown again; or it was kept resolved although it was disputed.
 	Action ActAction `json:"action"`
 
 	// Assignee To whom it was assigned; absent for nobody.
@@ -299,7 +307,7 @@ type Act struct {
 	Text string `json:"text,omitempty,omitzero"`
 }
 
-// ActAction It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, its reporter was asked something, the question was withdrawn, or its time was over (`expire`), which is nobody's act, or it fell overdue, likewise; `wait` and `no_wait` are acts of an earlier version, which let it wait for the resident without a question; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or a comment was hidden or shown again; or it was kept resolved although it was disputed.
+// ActAction It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, its reporter was asked something, the question was withdrawn, or its time was over (`expire`), which is nobody's act, or it fell overdue, likewise; `wait` and `no_wait` are acts of an earlier version, which let it wait for the resident without a question; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or it was restricted to the reporter and officials, or published again; or a comment was hidden or shown again; or it was kept resolved although it was disputed.
 type ActAction string
 
 // AddressReplaced The address before, and after; empty for none.
@@ -1088,6 +1096,9 @@ type NewReport struct {
 	//
 	// Examples: Streetlight is dark at the crossing
 	Title string `json:"title"`
+
+	// Visibility `public` unless it is said. A report that is filed for `officials` is never shown to anybody else.
+	Visibility Visibility `json:"visibility,omitempty,omitzero"`
 }
 
 // NewVerdict Whether a resolved report is fixed.
@@ -1627,7 +1638,7 @@ type Report struct {
 	CreatedAt   time.Time `json:"created_at"`
 	Description string    `json:"description"`
 
-	// HiddenReason Why officials have hidden it; absent while everybody sees it. Only officials and the reporter can read a hidden report. It is `withdrawn` if its reporter has withdrawn it.
+	// HiddenReason Why officials have hidden it; absent while they have not. Only officials and the reporter can read a hidden report. It is `withdrawn` if its reporter has withdrawn it.
 	HiddenReason string    `json:"hidden_reason,omitempty,omitzero"`
 	ID           uuid.UUID `json:"id"`
 	Latitude     *float64  `json:"latitude,omitempty"`
@@ -1668,6 +1679,9 @@ type Report struct {
 	// Version Counts the announced changes, from 1. `report_version` of events is the same number.
 	Version int64 `json:"version"`
 
+	// Visibility Who sees a report: everybody (`public`), or its reporter and officials alone (`officials`), so that for all others there is no such report.
+	Visibility Visibility `json:"visibility"`
+
 	// WithdrawnAt When its reporter has withdrawn it; absent for all others.
 	WithdrawnAt time.Time `json:"withdrawn_at,omitempty,omitzero"`
 }
@@ -1685,6 +1699,12 @@ type ReportPage struct {
 	// NextCursor Where the next page begins; absent on the last.
 	NextCursor string   `json:"next_cursor,omitempty,omitzero"`
 	Reports    []Report `json:"reports"`
+}
+
+// ReportVisibility Who is to see a report.
+type ReportVisibility struct {
+	// Visibility Who sees a report: everybody (`public`), or its reporter and officials alone (`officials`), so that for all others there is no such report.
+	Visibility Visibility `json:"visibility"`
 }
 
 // RewordedNote A note of the history in other words.
@@ -1946,7 +1966,7 @@ type Task struct {
 	// DuplicateOf The report of which it is a duplicate; absent for none.
 	DuplicateOf uuid.UUID `json:"duplicate_of,omitempty,omitzero"`
 
-	// HiddenReason Why it is hidden; absent while everybody sees it.
+	// HiddenReason Why officials have hidden it; absent while they have not.
 	HiddenReason string    `json:"hidden_reason,omitempty,omitzero"`
 	ID           uuid.UUID `json:"id"`
 	Latitude     *float64  `json:"latitude,omitempty"`
@@ -1985,6 +2005,9 @@ type Task struct {
 	Transitions []Transition `json:"transitions"`
 	UpdatedAt   time.Time    `json:"updated_at"`
 	Version     int64        `json:"version"`
+
+	// Visibility Who sees a report: everybody (`public`), or its reporter and officials alone (`officials`), so that for all others there is no such report.
+	Visibility Visibility `json:"visibility"`
 
 	// Waiting Whether a question to the reporter is open, so that the clock stands still.
 	Waiting bool `json:"waiting"`
@@ -2053,6 +2076,9 @@ type View struct {
 type Views struct {
 	Views []View `json:"views"`
 }
+
+// Visibility Who sees a report: everybody (`public`), or its reporter and officials alone (`officials`), so that for all others there is no such report.
+type Visibility string
 
 // Vote A vote to be cast.
 type Vote struct {

@@ -29,7 +29,7 @@ const (
 // exportColumns are the first line of an export.
 var exportColumns = []string{
 	"id", "created_at", "updated_at", "status", "category_id", "category", "title", "address", "latitude", "longitude",
-	"score", "department", "assignee", "duplicate_of", "area",
+	"score", "department", "assignee", "duplicate_of", "area", "visibility",
 }
 
 // exportReports handles GET /reports/export. The export does not contain
@@ -103,7 +103,7 @@ func exportLine(t report.Task) []string {
 	line := []string{
 		t.ID.String(), t.CreatedAt.Format(time.RFC3339), t.UpdatedAt.Format(time.RFC3339), string(t.Status),
 		strconv.Itoa(int(t.Category.ID)), cell(t.Category.Name), cell(t.Title), cell(t.Address), "", "",
-		strconv.FormatInt(t.Score, 10), "", "", "", t.Area.Code,
+		strconv.FormatInt(t.Score, 10), "", "", "", t.Area.Code, string(t.Visibility),
 	}
 	if t.Position != nil {
 		line[8] = strconv.FormatFloat(t.Position.Latitude, 'f', -1, 64)

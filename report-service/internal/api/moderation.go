@@ -19,6 +19,7 @@ import (
 type ModerationStore interface {
 	Hide(ctx context.Context, id uuid.UUID, reason string, ifMatch report.Versions, by report.Official) error
 	Unhide(ctx context.Context, id uuid.UUID, ifMatch report.Versions, by report.Official) error
+	SetVisibility(ctx context.Context, id uuid.UUID, v report.Visibility, ifMatch report.Versions, by report.Official) error
 	Redact(ctx context.Context, id uuid.UUID, r report.Rewording, by report.Official) error
 	Complain(ctx context.Context, id uuid.UUID, c report.Complaint, userID string) error
 	DismissComplaints(ctx context.Context, id uuid.UUID, by report.Official) error
@@ -39,12 +40,13 @@ var abusePerAddress = ratelimit.Limit{Turns: 20, Period: time.Hour}
 
 func (h moderationHandlers) operations() operations {
 	return operations{
-		"hideReport":   {Handler: h.hideReport, Timeout: changeTimeout},
-		"unhideReport": {Handler: h.unhideReport, Timeout: changeTimeout},
-		"redactReport": {Handler: h.redactReport, Timeout: changeTimeout},
-		"reportAbuse":  {Handler: limitedForAll(h.complaining, h.complainingNamelessly, h.reportAbuse), Timeout: service.DefaultTimeout},
-		"dismissAbuse": {Handler: h.dismissAbuse, Timeout: service.DefaultTimeout},
-		"listAbuse":    {Handler: h.listAbuse, Timeout: service.DefaultTimeout},
+		"hideReport":    {Handler: h.hideReport, Timeout: changeTimeout},
+		"unhideReport":  {Handler: h.unhideReport, Timeout: changeTimeout},
+		"setVisibility": {Handler: h.setVisibility, Timeout: changeTimeout},
+		"redactReport":  {Handler: h.redactReport, Timeout: changeTimeout},
+		"reportAbuse":   {Handler: limitedForAll(h.complaining, h.complainingNamelessly, h.reportAbuse), Timeout: service.DefaultTimeout},
+		"dismissAbuse":  {Handler: h.dismissAbuse, Timeout: service.DefaultTimeout},
+		"listAbuse":     {Handler: h.listAbuse, Timeout: service.DefaultTimeout},
 	}
 }
 
@@ -72,6 +74,22 @@ func (h moderationHandlers) unhideReport(w http.ResponseWriter, r *http.Request)
 	}
 	if err := h.moderation.Unhide(r.Context(), pathID(r), versions, caller(r).AsOfficial()); err != nil {
 		return fmt.Errorf("show report: %w", err)
+	}
+	return h.workbench.getWork(w, r)
+}
+
+// setVisibility handles PUT /reports/{id}/visibility.
+func (h moderationHandlers) setVisibility(w http.ResponseWriter, r *http.Request) error {
+	req, err := service.Decode[ReportVisibility](r)
+	if err != nil {
+		return err
+	}
+	versions, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
+	if err := h.moderation.SetVisibility(r.Context(), pathID(r), report.Visibility(req.Visibility), versions, caller(r).AsOfficial()); err != nil {
+		return fmt.Errorf("set visibility: %w", err)
 	}
 	return h.workbench.getWork(w, r)
 }

@@ -39,6 +39,7 @@ func asks(id, photo uuid.UUID) []call {
 		call{method: "GET", path: path + "/photos"},
 		call{method: "GET", path: "/photos/" + photo.String() + "/320.jpg"},
 		call{method: "PUT", path: path + "/photos/" + uuid.NewString(), body: "picture", headers: map[string]string{"Content-Type": "image/jpeg"}},
+		call{method: "PUT", path: path + "/photos/" + uuid.NewString() + "?purpose=after", body: "picture", headers: map[string]string{"Content-Type": "image/jpeg"}},
 		call{method: "GET", path: "/reports?q=Zebra"},
 		call{method: "GET", path: "/reports?status=pending&category=2"},
 		call{method: "GET", path: "/reports?order=oldest&bbox=107,-7,108,-6"},
@@ -78,6 +79,87 @@ func (s *testServer) showPicture(dir, token string, id uuid.UUID) uuid.UUID {
 	return photo.ID
 }
 
+// wantGone makes sure that nobody but officials and its reporter, not ben either, can tell
+// a report with its photo from one that never was.
+func (s *testServer) wantGone(id, photo uuid.UUID, ben string) {
+	s.t.Helper()
+	never := uuid.New()
+	for who, reader := range map[string]string{"nobody": "", "ben": ben, "an operator": token(s.t, "otto", auth.Operator)} {
+		others := asks(never, uuid.New())
+		for i, c := range asks(id, photo) {
+			c.token, others[i].token = reader, reader
+			a, b := s.do(c), s.do(others[i])
+			if bytes.Contains(a.body, []byte("Zebra")) || bytes.Contains(a.body, []byte(id.String())) && !strings.Contains(c.path, "/admin/outbox") {
+				s.t.Errorf("%s: %s %s tells of the report: %s", who, c.method, c.path, a.body)
+			}
+			if a.StatusCode != b.StatusCode {
+				s.t.Errorf("%s: %s %s: status %d, of a report that never was %d", who, c.method, c.path, a.StatusCode, b.StatusCode)
+			}
+		}
+	}
+}
+
+// A report that only the city sees is gone from the first moment, or from when officials
+// restricted it, as a hidden one is. Its reporter and officials see it as any other, with
+// who sees it.
+func TestPrivateReportIsGone(t *testing.T) {
+	t.Parallel()
+	for _, filed := range []string{"officials", "public"} {
+		t.Run(filed, func(t *testing.T) {
+			t.Parallel()
+			dir, set := withFiles(t)
+			s := newServer(t, set)
+			ann, ben, olga := token(t, "ann", auth.Resident), token(t, "ben", auth.Resident), token(t, "olga", auth.Official)
+			id := s.fileWords(ann, "Zebra", `anonymous","visibility":"`+filed)
+			path := "/reports/" + id.String()
+			turn := func(visibility string, status int) {
+				t.Helper()
+				if a := s.do(call{method: "PUT", path: path + "/visibility", token: olga, body: `{"visibility":"` + visibility + `"}`}); a.StatusCode != status {
+					t.Errorf("turned to %s: %d %s, want %d", visibility, a.StatusCode, a.body, status)
+				}
+			}
+			if filed == "public" {
+				turn("officials", http.StatusOK)
+				turn("public", http.StatusOK)
+				ok[api.Report](s, call{method: "GET", path: path}, http.StatusOK)
+			}
+			turn("officials", http.StatusOK)
+			photo := s.showPicture(dir, ann, id)
+			s.wantGone(id, photo, ben)
+			turn("public", http.StatusConflict)
+			s.wantGone(id, photo, ben)
+
+			for _, c := range lists()[1:4] { // those of officials alone
+				c.token = olga
+				if a := s.do(c); a.StatusCode != http.StatusOK || !bytes.Contains(a.body, []byte("Zebra")) || !bytes.Contains(a.body, []byte("officials")) {
+					t.Errorf("an official: %s %s: status %d without the report: %s", c.method, c.path, a.StatusCode, a.body)
+				}
+			}
+			counts, _ := ok[api.QueueCounts](s, call{method: "GET", path: "/reports/queue/counts", token: olga}, http.StatusOK)
+			numbers, _ := ok[api.Numbers](s, call{method: "GET", path: "/reports/numbers?interval=day", token: olga}, http.StatusOK)
+			if counts.Total != 1 || len(numbers.Numbers) != 1 || len(s.queue(olga, "hidden=true")) != 0 {
+				t.Errorf("%d are counted, %d numbers have it, and %q are hidden; want 1, 1 and none", counts.Total, len(numbers.Numbers), s.queue(olga, "hidden=true"))
+			}
+			moved, _ := ok[api.Report](s, call{method: "PATCH", path: path + "/status", token: olga, body: `{"status":"in_progress","note":"We come"}`}, http.StatusOK)
+			mine, _ := ok[api.ReportPage](s, call{method: "GET", path: "/reports/mine", token: ann}, http.StatusOK)
+			own, _ := ok[api.Report](s, call{method: "GET", path: path, token: ann}, http.StatusOK)
+			for _, r := range append(mine.Reports, own, moved) {
+				if r.Visibility != api.VisibilityOfficials || r.HiddenReason != "" || r.Status != "in_progress" {
+					t.Errorf("answered %+v, want it as one that only the city sees", r)
+				}
+			}
+			if a := s.do(call{method: "GET", path: "/photos/" + photo.String() + "/320.jpg", token: ann}); a.StatusCode != http.StatusOK || a.Header.Get("Cache-Control") != "no-store" {
+				t.Errorf("the reporter is answered %d, and caches may keep it: %q", a.StatusCode, a.Header.Get("Cache-Control"))
+			}
+			for _, reader := range []string{ann, olga} {
+				ok[api.History](s, call{method: "GET", path: path + "/history", token: reader}, http.StatusOK)
+				ok[api.PhotoList](s, call{method: "GET", path: path + "/photos", token: reader}, http.StatusOK)
+			}
+			s.wantGone(id, photo, ben)
+		})
+	}
+}
+
 // A hidden report is gone from every answer to everybody but officials and its
 // reporter, who sees the reason. For others it does not exist. Shown again, it
 // is as before.
@@ -96,20 +178,7 @@ func TestHiddenReportIsGone(t *testing.T) {
 	if work.Report.HiddenReason != "Names a neighbour" || work.Report.Version != 2 {
 		t.Errorf("hidden: reason %q at version %d, want the reason at 2", work.Report.HiddenReason, work.Report.Version)
 	}
-	never := uuid.New()
-	for who, reader := range map[string]string{"nobody": "", "ben": ben, "an operator": token(t, "otto", auth.Operator)} {
-		others := asks(never, uuid.New())
-		for i, c := range asks(id, photo) {
-			c.token, others[i].token = reader, reader
-			a, b := s.do(c), s.do(others[i])
-			if bytes.Contains(a.body, []byte("Zebra")) || bytes.Contains(a.body, []byte(id.String())) && !strings.Contains(c.path, "/admin/outbox") {
-				t.Errorf("%s: %s %s tells of the hidden report: %s", who, c.method, c.path, a.body)
-			}
-			if a.StatusCode != b.StatusCode {
-				t.Errorf("%s: %s %s: status %d, of a report that never was %d", who, c.method, c.path, a.StatusCode, b.StatusCode)
-			}
-		}
-	}
+	s.wantGone(id, photo, ben)
 	for _, c := range lists() {
 		c.token = olga
 		if a := s.do(c); a.StatusCode != http.StatusOK || bytes.Contains(a.body, []byte("Zebra")) {

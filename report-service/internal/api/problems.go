@@ -21,6 +21,7 @@ var problems = map[fault.Kind]service.ProblemType{
 	report.KeyReused:         {Status: http.StatusUnprocessableEntity, Name: "idempotency-key-reused", Title: "The key belongs to another request"},
 	report.StillRunning:      {Status: http.StatusConflict, Name: "request-running", Title: "The same request is running", RetryAfter: time.Second},
 	report.NotPending:        {Status: http.StatusConflict, Name: "not-pending", Title: "The report is no longer pending"},
+	report.StaysPrivate:      {Status: http.StatusConflict, Name: "stays-private", Title: "The report stays private"},
 	report.AskedAlready:      {Status: http.StatusConflict, Name: "question-open", Title: "A question is open already"},
 	report.NotAsked:          {Status: http.StatusConflict, Name: "no-question", Title: "No question is open"},
 	report.NoVerdict:         {Status: http.StatusConflict, Name: "no-verdict", Title: "Nobody asks whether the report is fixed"},

@@ -142,6 +142,7 @@ func queueFilter(r *http.Request) (filter report.Filter, findsNothing bool, err 
 			return filter, false, err
 		}
 	}
+	filter.Official = true
 	filter.Hidden = query.Get("hidden") == "true"
 	filter.Withdrawn = query.Get("withdrawn") == "true"
 	filter.Disputed = query.Get("disputed") == "true"
@@ -170,7 +171,7 @@ var errTime = errors.New("must be a time as in RFC 3339, such as 2026-11-22T08:0
 func taskOf(t report.Task) Task {
 	out := Task{
 		ID: t.ID, Title: t.Title, CategoryID: t.Category.ID, CategoryName: t.Category.Name, Area: t.Area.Code, Address: t.Address,
-		PrivacyLevel: PrivacyLevel(t.Privacy), Status: Status(t.Status), Transitions: make([]Transition, len(t.Status.Transitions())),
+		PrivacyLevel: PrivacyLevel(t.Privacy), Visibility: Visibility(t.Visibility), Status: Status(t.Status), Transitions: make([]Transition, len(t.Status.Transitions())),
 		Score: t.Score, Version: t.Version, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 		Assignee: personOf(t.Assignee), Routed: t.Routed, Notes: t.Notes,
 		DueAt: orZero(t.DueAt), OverdueLevel: int32(t.Overdue), Waiting: t.Waiting, Question: openQuestionOf(t.Question), NotAnswered: t.Unanswered,

@@ -86,7 +86,7 @@ func (h reportHandlers) createReport(w http.ResponseWriter, r *http.Request) err
 	unusable := category.Usable(h.categories.languageOf(r), h.categories.languages[0])
 	draft := report.Draft{
 		Title: req.Title, Description: req.Description, Category: category,
-		Address: req.Address, Privacy: report.Privacy(req.PrivacyLevel),
+		Address: req.Address, Privacy: report.Privacy(req.PrivacyLevel), Visibility: report.Visibility(req.Visibility),
 	}
 	if req.Latitude != nil && req.Longitude != nil {
 		draft.Position = report.NewPosition(*req.Latitude, *req.Longitude)

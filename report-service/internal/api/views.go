@@ -10,7 +10,7 @@ func reportOf(v report.View) Report {
 	out := Report{
 		ID: v.ID, Title: v.Title, Description: v.Description,
 		CategoryID: v.Category.ID, CategoryName: v.Category.Name, Area: v.Area.Code, Address: v.Address,
-		PrivacyLevel: PrivacyLevel(v.Privacy), ReporterName: v.ReporterName,
+		PrivacyLevel: PrivacyLevel(v.Privacy), Visibility: Visibility(v.Visibility), ReporterName: v.ReporterName,
 		Status: Status(v.Status), Closed: v.Status.Closed(),
 		Transitions: make([]Transition, len(v.Status.Transitions())), // an empty list is not null
 		Score:       v.Score, Version: v.Version,

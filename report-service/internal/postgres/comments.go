@@ -54,7 +54,7 @@ func (c *commentChange) read(r *readBatch) {
 }
 
 func (c *commentChange) write(w *writeBatch) error {
-	if err := c.locked.check(false); err != nil {
+	if err := c.locked.checkPublic(); err != nil {
 		return err
 	}
 	if c.idempotent != nil {

@@ -188,18 +188,18 @@ func (s *Deadlines) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) 
 	found, err := collect(ctx, tx, "find overdue reports", func(row pgx.CollectableRow) (l late, err error) {
 		var latitude, longitude *float64
 		d := &l.deadline
-		err = row.Scan(&l.ID, &l.Title, &l.Version, &latitude, &longitude, &l.Category.ID, &l.Category.Name,
+		err = row.Scan(&l.ID, &l.Title, &l.Version, &l.Visibility, &latitude, &longitude, &l.Category.ID, &l.Category.Name,
 			&d.Since, &d.Used, &d.Target, &d.Level, &d.DueAt, &d.NextAt, &l.now)
 		if latitude != nil && longitude != nil {
 			l.Position = &report.Position{Latitude: *latitude, Longitude: *longitude}
 		}
 		return l, err
 	}, `
-		select r.id, r.title, r.version, r.latitude, r.longitude, r.category_id, c.name,
+		select r.id, r.title, r.version, r.visibility, r.latitude, r.longitude, r.category_id, c.name,
 			r.clock_since, r.clock_used, r.target, r.overdue_level, r.due_at, r.overdue_next_at, now()
 		from reports r join categories c on c.id = r.category_id
 		where r.overdue_next_at <= now() and (r.status in ('pending', 'in_progress') or r.disputed_at is not null)
-			and r.duplicate_of is null and r.hidden_reason is null
+			and r.duplicate_of is null and `+unhiddenSQL+`
 		order by r.overdue_next_at limit $1 for no key update of r skip locked`, overdueRows)
 	if err != nil {
 		return schedule.Progress{}, err

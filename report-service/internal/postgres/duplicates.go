@@ -42,7 +42,7 @@ func (s *Duplicates) Set(ctx context.Context, id, original uuid.UUID, by report.
 		// commit the original is not closed and neither gets an original of its
 		// own.
 		locked, err := collect(ctx, tx, "lock reports", pgx.RowToStructByPos[report.Relation], `
-			select r.id, r.status, r.duplicate_of, exists (select from reports d where d.duplicate_of = r.id)
+			select r.id, r.status, r.duplicate_of, exists (select from reports d where d.duplicate_of = r.id), r.visibility = 'officials'
 			from reports r where r.id = any($1) and r.withdrawn_at is null order by r.id for no key update`, []uuid.UUID{id, original})
 		if err != nil {
 			return err

@@ -34,27 +34,27 @@ func NewModeration(db *DB) *Moderation {
 // Hide hides a report from everybody but officials and its reporter, and
 // settles the complaints about it. A hidden one stays hidden.
 func (s *Moderation) Hide(ctx context.Context, id uuid.UUID, reason string, ifMatch report.Versions, by report.Official) error {
-	return s.moderate(ctx, id, by, report.HidReport, func(_ pgx.Tx, l *lockedReport, w *writeBatch) (string, error) {
+	return s.moderate(ctx, id, by, report.HidReport, func(_ pgx.Tx, l *lockedReport, w *writeBatch) (string, bool, error) {
 		ok, err := l.Hide(reason, ifMatch, time.Now())
 		if err != nil || !ok {
-			return "", err
+			return "", false, err
 		}
 		w.others.Queue(`update reports set hidden_reason = $2 where id = $1`, id, l.HiddenReason)
 		w.others.Queue(settleSQL, id)
-		return l.HiddenReason, nil
+		return l.HiddenReason, true, nil
 	})
 }
 
 // Unhide shows a hidden report to everybody again. If it is a duplicate whose
 // original was closed while it was hidden, it follows.
 func (s *Moderation) Unhide(ctx context.Context, id uuid.UUID, ifMatch report.Versions, by report.Official) error {
-	err := s.moderate(ctx, id, by, report.ShowedReport, func(_ pgx.Tx, l *lockedReport, w *writeBatch) (string, error) {
+	err := s.moderate(ctx, id, by, report.ShowedReport, func(_ pgx.Tx, l *lockedReport, w *writeBatch) (string, bool, error) {
 		reason := l.HiddenReason
 		ok, err := l.Unhide(ifMatch, time.Now())
 		if err != nil || !ok {
-			return "", err
+			return "", false, err
 		}
-		w.others.Queue(`update reports set hidden_reason = null where id = $1`, id)
+		w.others.Queue(`update reports set hidden_reason = case when visibility = 'officials' then 'private' end where id = $1`, id)
 		w.others.Queue(`
 			insert into duplicate_ends (original, status, note, closed_by)
 			select h.report_id, h.to_status, h.note, coalesce(h.changed_by, $2::text)
@@ -62,7 +62,7 @@ func (s *Moderation) Unhide(ctx context.Context, id uuid.UUID, ifMatch report.Ve
 			join status_history h on h.report_id = o.id
 			where r.id = $1 and h.from_status <> h.to_status order by h.id desc limit 1
 			on conflict do nothing`, id, by.ID)
-		return reason, nil
+		return reason, true, nil
 	})
 	if err == nil {
 		s.db.follow()
@@ -70,21 +70,63 @@ func (s *Moderation) Unhide(ctx context.Context, id uuid.UUID, ifMatch report.Ve
 	return err
 }
 
+// SetVisibility lets everybody see a report, or officials and its reporter alone. The
+// words that others were notified of go as those of a hidden report do.
+func (s *Moderation) SetVisibility(ctx context.Context, id uuid.UUID, v report.Visibility, ifMatch report.Versions, by report.Official) error {
+	act := report.RestrictedReport
+	if v == report.ForEverybody {
+		act = report.PublishedReport
+	}
+	return s.moderate(ctx, id, by, act, func(tx pgx.Tx, l *lockedReport, w *writeBatch) (string, bool, error) {
+		if err := l.check(true); err != nil {
+			return "", false, err
+		}
+		if v == report.ForOfficials {
+			// Duplicates.Set locks the original, too.
+			var original bool
+			if err := tx.QueryRow(ctx, `select exists (select from reports where duplicate_of = $1)`, id).Scan(&original); err != nil {
+				return "", false, fmt.Errorf("look for duplicates: %w", err)
+			}
+			if original {
+				return "", false, fault.New(fault.Conflict, "the report has duplicates: give them another original first")
+			}
+			ok, err := l.Restrict(ifMatch, time.Now())
+			if ok {
+				w.others.Queue(`update reports set visibility = 'officials', hidden_reason = 'private', restricted_version = $2 where id = $1`, id, l.Restricted)
+			}
+			return "", ok, err
+		}
+		var used bool
+		err := tx.QueryRow(ctx, `
+			select exists (select from photos where report_id = r.id and created_at >= r.updated_at)
+				or exists (select from status_history where report_id = r.id and changed_at >= r.updated_at)
+			from reports r where r.id = $1`, id).Scan(&used)
+		if err != nil {
+			return "", false, fmt.Errorf("look for what was added: %w", err)
+		}
+		ok, err := l.Publish(used, ifMatch, time.Now())
+		if ok {
+			w.others.Queue(`update reports set visibility = 'public', hidden_reason = null, restricted_version = null where id = $1`, id)
+		}
+		return "", ok, err
+	})
+}
+
 // Redact replaces words of a report, hidden or not. The old words are kept
 // nowhere.
 func (s *Moderation) Redact(ctx context.Context, id uuid.UUID, r report.Rewording, by report.Official) error {
-	return s.moderate(ctx, id, by, report.RedactedWords, func(tx pgx.Tx, l *lockedReport, w *writeBatch) (string, error) {
+	return s.moderate(ctx, id, by, report.RedactedWords, func(tx pgx.Tx, l *lockedReport, w *writeBatch) (string, bool, error) {
 		if err := l.Redact(r, time.Now()); err != nil {
-			return "", err
+			return "", false, err
 		}
 		for version, note := range r.Notes {
 			tag, err := tx.Exec(ctx, `
 				update status_history set note = $3, redacted_at = now() where report_id = $1 and report_version = $2 and note <> ''`, id, version, note)
 			if err != nil {
-				return "", fmt.Errorf("redact note: %w", err)
+				return "", false, fmt.Errorf("redact note: %w", err)
 			}
 			if tag.RowsAffected() == 0 {
-				return "", fault.NewInvalid("/notes", fmt.Sprintf("the history has no note of version %d", version))
+				return "", false, fault.NewInvalid("/notes", fmt.Sprintf("the history has no note of version %d", version))
 			}
 			// The duplicates that follow must not bring the old words back.
 			w.others.Queue(`
@@ -99,18 +141,18 @@ func (s *Moderation) Redact(ctx context.Context, id uuid.UUID, r report.Rewordin
 				|| jsonb_build_object('title', $2::text, 'description', coalesce($3, r.description)))::text, 'UTF8')
 			from reports r
 			where r.id = $1 and convert_from(response_body, 'UTF8')::jsonb ->> 'id' = $1::uuid::text`, id, l.Title, r.Description)
-		return r.Reason, nil
+		return r.Reason, true, nil
 	})
 }
 
 // moderate changes a report by do and announces the change. do returns the note
-// that other officials see; an empty one means that nothing changed.
+// that other officials see, and whether anything changed.
 func (s *Moderation) moderate(ctx context.Context, id uuid.UUID, by report.Official, act report.ActKind,
-	do func(tx pgx.Tx, l *lockedReport, w *writeBatch) (note string, err error),
+	do func(tx pgx.Tx, l *lockedReport, w *writeBatch) (note string, changed bool, err error),
 ) error {
 	return s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
-		note, err := do(tx, l, w)
-		if err != nil || note == "" {
+		note, changed, err := do(tx, l, w)
+		if err != nil || !changed {
 			return err
 		}
 		redacted, err := redactedNotes(ctx, tx, id)
@@ -131,17 +173,21 @@ func redactedNotes(ctx context.Context, tx pgx.Tx, id uuid.UUID) ([]int64, error
 }
 
 // reportModerated announces an official's act on f. For a hidden report it
-// contains no words but the reason, which is for the reporter.
+// contains no words but the reason, which is for the reporter. So it does for one that
+// everybody could see before officials restricted it: those who had its words must not
+// get new ones. Of one that was filed for the city alone nobody else had any.
 func reportModerated(f *report.Filing, act report.ActKind, redactedNotes []int64) *event.ReportModerated {
 	m := &event.ReportModerated{
 		Subject: subject(f, f.Version, f.UpdatedAt), CategoryID: f.Category.ID,
-		Hidden: f.HiddenReason != "", RedactedNotes: redactedNotes, Note: f.HiddenReason,
+		Hidden: f.HiddenReason != "" || f.Restricted != 0, RedactedNotes: redactedNotes, Note: f.HiddenReason,
 	}
 	switch act {
 	case report.HidReport:
 		m.Action = event.Hidden
-	case report.ShowedReport:
+	case report.ShowedReport, report.PublishedReport:
 		m.Action = event.ShownAgain
+	case report.RestrictedReport:
+		m.Action = event.Restricted
 	default:
 		m.Action = event.Redacted
 	}

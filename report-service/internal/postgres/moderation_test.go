@@ -86,12 +86,24 @@ func TestNothingIsAnnouncedOfAHiddenReport(t *testing.T) {
 	}
 }
 
-// A report is hidden while many vote on it. Each vote that was counted was
-// announced before, and none after.
+// mustRestrict shows a report to officials and its reporter alone.
+func (f *fixture) mustRestrict(id uuid.UUID) {
+	f.t.Helper()
+	if err := f.moderation.SetVisibility(f.t.Context(), id, report.ForOfficials, report.Versions{}, hider); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// A report is hidden, or restricted to the city, while many vote on it. Each vote that was
+// counted was announced before, and none after.
 func TestHiddenBesideVotes(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	for range 10 {
+	for round := range 20 {
+		hide := f.mustHide
+		if round%2 == 1 {
+			hide = f.mustRestrict
+		}
 		filed := f.file(ann, draft(report.Public))
 		var voting sync.WaitGroup
 		var mu sync.Mutex
@@ -113,7 +125,7 @@ func TestHiddenBesideVotes(t *testing.T) {
 			})
 		}
 		<-half
-		f.mustHide(filed.ID)
+		hide(filed.ID)
 		voting.Wait()
 		var announced int
 		hidden := false

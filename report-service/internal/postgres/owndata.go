@@ -40,7 +40,7 @@ const ownReportsSQL = `
 	select jsonb_build_object(
 	  'id', r.id, 'title', r.title, 'description', r.description, 'category', c.name,
 	  'latitude', r.latitude, 'longitude', r.longitude, 'address', r.address,
-	  'privacy_level', r.privacy_level, 'reporter_name', p.reporter_name, 'name_hidden', exists (select from hidden_names n where n.report_id = r.id),
+	  'privacy_level', r.privacy_level, 'visibility', r.visibility, 'reporter_name', p.reporter_name, 'name_hidden', exists (select from hidden_names n where n.report_id = r.id),
 	  'status', r.status, 'score', r.score, 'hidden_reason', r.hidden_reason,
 	  'created_at', r.created_at, 'updated_at', r.updated_at, 'withdrawn_at', r.withdrawn_at,
 	  'history', (

@@ -47,7 +47,7 @@ func (s *Photos) CheckUpload(ctx context.Context, reportID, upload uuid.UUID, af
 	err = s.db.pool.QueryRow(ctx, `
 		select coalesce(o.reporter_id, ''), exists (select from photos where id = any($2) and report_id = $1), n.*
 		from reports r left join reporters o on o.report_id = r.id, lateral (`+photoCountsSQL+`) n
-		where r.id = $1 and (r.hidden_reason is null or $5)`, reportID, s.ids.uploadIDsOf(reportID, upload), by.ID, by.Official, after).Scan(&f.Reporter.ID, &known, &ofReport, &today)
+		where r.id = $1 and (r.hidden_reason is null or $5 or o.reporter_id = $3 and `+unhiddenSQL+`)`, reportID, s.ids.uploadIDsOf(reportID, upload), by.ID, after, by.Official).Scan(&f.Reporter.ID, &known, &ofReport, &today)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, report.ErrNotFound
 	}
@@ -178,6 +178,9 @@ func (s *Photos) isDigest(digest []byte, u report.Upload) bool {
 // changePhotos changes the photos of a report by do, if by may change them.
 func (s *Photos) changePhotos(ctx context.Context, id uuid.UUID, by report.User, do func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error) error {
 	return s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+		if l.Private() && !by.Official && by.ID != l.Reporter.ID {
+			return report.ErrNotFound
+		}
 		if err := l.check(by.Official); err != nil {
 			return err
 		}

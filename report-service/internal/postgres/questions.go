@@ -240,11 +240,11 @@ func (s *Questions) step(ctx context.Context, tx pgx.Tx, _ schedule.Run) (schedu
 	// The question is locked, too: what is known of an answer must be as new as what is
 	// known of the report.
 	due, err := collect(ctx, tx, "find due questions", scanDueQuestion, `
-		select r.id, r.title, r.version, r.privacy_level, r.latitude, r.longitude, coalesce((select p.reporter_id from reporters p where p.report_id = r.id), ''),
+		select r.id, r.title, r.version, r.privacy_level, r.visibility, r.latitude, r.longitude, coalesce((select p.reporter_id from reporters p where p.report_id = r.id), ''),
 			r.clock_since, r.clock_used, r.target, r.overdue_level, r.due_at, r.overdue_next_at, r.waiting, clock_timestamp(),
 			q.id, q.asked_by, q.ends_on::text, q.ends_at <= now()
 		from questions q join reports r on r.id = q.report_id
-		where q.state = 'open' and coalesce(q.remind_at, q.ends_at) <= now() and r.waiting and r.hidden_reason is null
+		where q.state = 'open' and coalesce(q.remind_at, q.ends_at) <= now() and r.waiting and `+unhiddenSQL+`
 		order by coalesce(q.remind_at, q.ends_at) limit $1 for no key update of r, q skip locked`, questionRows)
 	if err != nil {
 		return schedule.Progress{}, err
@@ -282,7 +282,7 @@ func (s *Questions) step(ctx context.Context, tx pgx.Tx, _ schedule.Run) (schedu
 func scanDueQuestion(row pgx.CollectableRow) (q dueQuestion, err error) {
 	var latitude, longitude *float64
 	d := &q.deadline
-	err = row.Scan(&q.ID, &q.Title, &q.Version, &q.Privacy, &latitude, &longitude, &q.Reporter.ID,
+	err = row.Scan(&q.ID, &q.Title, &q.Version, &q.Privacy, &q.Visibility, &latitude, &longitude, &q.Reporter.ID,
 		&d.Since, &d.Used, &d.Target, &d.Level, &d.DueAt, &d.NextAt, &d.Waiting, &q.now,
 		&q.question, &q.by, &q.endsOn, &q.expired)
 	if latitude != nil && longitude != nil {

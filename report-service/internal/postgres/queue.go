@@ -15,12 +15,12 @@ import (
 const (
 	taskSQL = `
 	select r.id, r.title, r.category_id, c.name, r.latitude, r.longitude, r.address,
-		r.privacy_level, r.status, r.score, r.version, r.created_at, r.updated_at,
+		r.privacy_level, r.visibility, r.status, r.score, r.version, r.created_at, r.updated_at,
 		o.id, o.name, d.id, d.name, r.department_id is null,
 		(select count(*) from report_acts a where a.report_id = r.id and a.action = 'note'), r.duplicate_of,
 		r.due_at, r.overdue_level, r.waiting, case when r.waiting then ` + openQuestionSQL + ` end, r.not_answered,
 		array(select ph.id from photos ph where ph.report_id = r.id and ph.state = 'ready' order by ph.created_at, ph.id),
-		coalesce(r.hidden_reason, ''), r.withdrawn_at, (select count(*) from abuse_reports b where b.report_id = r.id and b.settled_at is null),
+		` + hiddenReasonSQL + `, r.withdrawn_at, (select count(*) from abuse_reports b where b.report_id = r.id and b.settled_at is null),
 		(select count(*) from comments where report_id = r.id and ` + unseenSQL + `), r.disputed_at is not null, ` + areaSQL + `
 	from (select r.* from reports r`
 	taskJoinSQL = `) r
@@ -54,7 +54,7 @@ func scanTask(row pgx.CollectableRow) (report.Task, error) {
 	var assignee, assigneeName, department *string
 	var departmentID *int32
 	err := row.Scan(&t.ID, &t.Title, &t.Category.ID, &t.Category.Name, &lat, &lon, &t.Address,
-		&t.Privacy, &t.Status, &t.Score, &t.Version, &t.CreatedAt, &t.UpdatedAt,
+		&t.Privacy, &t.Visibility, &t.Status, &t.Score, &t.Version, &t.CreatedAt, &t.UpdatedAt,
 		&assignee, &assigneeName, &departmentID, &department, &t.Routed, &t.Notes, &t.Original,
 		&t.DueAt, &t.Overdue, &t.Waiting, &t.Question, &t.Unanswered, &t.Photos, &t.HiddenReason, &t.WithdrawnAt, &t.Abuse, &t.Comments, &t.Disputed, &t.Area.Code)
 	if lat != nil && lon != nil {
@@ -122,10 +122,10 @@ func (s *Workbench) queue(ctx context.Context, filter report.Filter, after *repo
 func (s *Workbench) Waiting(ctx context.Context) (n report.Waiting, err error) {
 	err = s.db.pool.QueryRow(ctx, `
 		select
-			(select count(distinct c.report_id) from comments c join reports r on r.id = c.report_id and r.hidden_reason is null where not c.seen and c.hidden_reason is null),
+			(select count(distinct c.report_id) from comments c join reports r on r.id = c.report_id and `+unhiddenSQL+` where not c.seen and c.hidden_reason is null),
 			(select count(distinct report_id) from abuse_reports where settled_at is null),
 			(select count(*) from photos where state = 'held'),
-			(select count(*) from reports where disputed_at is not null and hidden_reason is null)`).Scan(&n.Commented, &n.Abuse, &n.Photos, &n.Disputed)
+			(select count(*) from reports r where r.disputed_at is not null and `+unhiddenSQL+`)`).Scan(&n.Commented, &n.Abuse, &n.Photos, &n.Disputed)
 	if err != nil {
 		return n, fmt.Errorf("count what waits: %w", err)
 	}

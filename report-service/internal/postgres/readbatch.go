@@ -103,7 +103,7 @@ func (r *readBatch) queueLocks(b *pgx.Batch) {
 	b.Queue(`
 		select locked.* from unnest($1::uuid[]) as wanted (id) cross join lateral (
 			select r.id, r.title, r.privacy_level, r.status, r.score, r.version, coalesce(p.reporter_id, ''),
-				r.category_id, r.latitude, r.longitude, coalesce(r.hidden_reason, ''), r.withdrawn_at,
+				r.category_id, r.latitude, r.longitude, `+hiddenReasonSQL+` as hidden_reason, r.visibility, coalesce(r.restricted_version, 0), r.withdrawn_at,
 				r.status_message_id, r.status_version, r.disputed_at is not null
 			from reports r left join reporters p on p.report_id = r.id
 			where r.id = wanted.id
@@ -116,7 +116,7 @@ func (r *readBatch) queueLocks(b *pgx.Batch) {
 				var status statusMessage
 				var disputed bool
 				err := rows.Scan(&f.ID, &f.Title, &f.Privacy, &f.Status, &f.Score, &f.Version, &f.Reporter.ID,
-					&f.Category.ID, &latitude, &longitude, &f.HiddenReason, &f.WithdrawnAt, &status.id, &status.version, &disputed)
+					&f.Category.ID, &latitude, &longitude, &f.HiddenReason, &f.Visibility, &f.Restricted, &f.WithdrawnAt, &status.id, &status.version, &disputed)
 				if err != nil {
 					return err
 				}
@@ -163,6 +163,14 @@ func (l *lockedReport) check(official bool) error {
 		return report.ErrHidden
 	}
 	return nil
+}
+
+// checkPublic refuses it also to a report that only the city sees.
+func (l *lockedReport) checkPublic() error {
+	if l.Private() {
+		return report.ErrNotFound
+	}
+	return l.check(false)
 }
 
 // optional scans the only row of a query that may have none, and sets found.

@@ -20,12 +20,12 @@ const (
 	viewSQL        = viewColumnsSQL + ` from reports r` + viewJoinsSQL
 	viewColumnsSQL = `
 	select r.id, r.title, r.description, r.category_id, c.name, r.latitude, r.longitude, r.address,
-		r.privacy_level, r.status, r.score, r.version, r.created_at, r.updated_at,
+		r.privacy_level, r.visibility, r.status, r.score, r.version, r.created_at, r.updated_at,
 		case when r.privacy_level = 'public' then coalesce(p.reporter_name, '') else '' end,
 		coalesce(p.reporter_id = $1, false), coalesce(v.value, 0),
 		array(select ph.id from photos ph where ph.report_id = r.id and ph.state = 'ready' order by ph.created_at, ph.id),
-		coalesce(r.hidden_reason, ''), r.withdrawn_at, case when r.waiting and p.reporter_id = $1 then ` + openQuestionSQL + ` end,
-		case when p.reporter_id = $1 and r.status = 'resolved' and r.hidden_reason is null then (` + verdictSQL + `) end, ` + areaSQL
+		` + hiddenReasonSQL + `, r.withdrawn_at, case when r.waiting and p.reporter_id = $1 then ` + openQuestionSQL + ` end,
+		case when p.reporter_id = $1 and r.status = 'resolved' and ` + unhiddenSQL + ` then (` + verdictSQL + `) end, ` + areaSQL
 	viewJoinsSQL = `
 	join categories c on c.id = r.category_id
 	left join reporters p on p.report_id = r.id
@@ -79,7 +79,7 @@ func scanView(row pgx.Row) (report.View, error) {
 	var v report.View
 	var lat, lon *float64
 	err := row.Scan(&v.ID, &v.Title, &v.Description, &v.Category.ID, &v.Category.Name, &lat, &lon, &v.Address,
-		&v.Privacy, &v.Status, &v.Score, &v.Version, &v.CreatedAt, &v.UpdatedAt,
+		&v.Privacy, &v.Visibility, &v.Status, &v.Score, &v.Version, &v.CreatedAt, &v.UpdatedAt,
 		&v.ReporterName, &v.Mine, &v.MyVote, &v.Photos, &v.HiddenReason, &v.WithdrawnAt, &v.Question, &v.Verdict, &v.Area.Code)
 	if lat != nil && lon != nil {
 		v.Position = &report.Position{Latitude: *lat, Longitude: *lon}
@@ -211,7 +211,9 @@ func (q *query) filter(f report.Filter) {
 	case f.Withdrawn:
 		q.and(`r.withdrawn_at is not null`)
 	case f.Hidden:
-		q.and(`r.hidden_reason is not null and r.withdrawn_at is null`)
+		q.and(`r.hidden_reason is not null and not ` + unhiddenSQL + ` and r.withdrawn_at is null`)
+	case f.Official:
+		q.and(unhiddenSQL)
 	default:
 		q.and(`r.hidden_reason is null`)
 	}

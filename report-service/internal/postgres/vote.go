@@ -37,7 +37,7 @@ func (c *voteChange) read(r *readBatch) {
 }
 
 func (c *voteChange) write(w *writeBatch) error {
-	if err := c.locked.check(false); err != nil {
+	if err := c.locked.checkPublic(); err != nil {
 		return err
 	}
 	filing := c.locked.Filing

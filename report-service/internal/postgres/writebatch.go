@@ -153,11 +153,13 @@ func (w *writeBatch) queueFilings(b *pgx.Batch) {
 	b.Queue(`
 		insert into reports (id, title, description, category_id, latitude, longitude, address,
 			privacy_level, status, score, version, created_at, updated_at, target, clock_since, due_at, overdue_next_at,
-			status_message_id, status_version, area_id)
-		select * from unnest($1::uuid[], $2::text[], $3::text[], $4::int[], $5::float8[], $6::float8[], $7::text[],
+			status_message_id, status_version, visibility, area_id, hidden_reason)
+		select *, case when visibility = 'officials' then 'private' end from unnest($1::uuid[], $2::text[], $3::text[], $4::int[], $5::float8[], $6::float8[], $7::text[],
 			$8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::timestamptz[], $13::timestamptz[],
 			$14::interval[], $15::timestamptz[], $16::timestamptz[], $17::timestamptz[],
-			$18::uuid[], $19::bigint[], $20::int[])`,
+			$18::uuid[], $19::bigint[], $20::text[], $21::int[]) as new (id, title, description, category_id, latitude, longitude, address,
+			privacy_level, status, score, version, created_at, updated_at, target, clock_since, due_at, overdue_next_at,
+			status_message_id, status_version, visibility, area_id)`,
 		ids,
 		column(w.filings, func(f newFiling) string { return f.Title }),
 		column(w.filings, func(f newFiling) string { return f.Description }),
@@ -189,6 +191,7 @@ func (w *writeBatch) queueFilings(b *pgx.Batch) {
 		column(w.filings, func(f newFiling) *time.Time { return f.deadline.NextAt }),
 		column(w.filings, func(f newFiling) pgtype.UUID { return f.status.id }),
 		column(w.filings, func(f newFiling) pgtype.Int8 { return f.status.version }),
+		column(w.filings, func(f newFiling) string { return string(f.Visibility) }),
 		column(w.filings, func(f newFiling) int32 { return f.Area.ID }))
 	b.Queue(`
 		insert into reporters (report_id, reporter_id, reporter_name)

@@ -14,6 +14,7 @@ type Relation struct {
 	Status        Status
 	Original      *uuid.UUID // of which it is a duplicate; nil for none
 	HasDuplicates bool
+	Private       bool // whether only its reporter and officials see it
 }
 
 // CheckDuplicate decides whether a report may become a duplicate of an
@@ -46,6 +47,8 @@ func CheckDuplicate(id, original uuid.UUID, known []Relation) (changed, closed b
 		return false, false, fault.NewInvalid("/original", "there is no such report")
 	case of.Original != nil:
 		return false, false, fault.NewInvalid("/original", "must not be a duplicate itself: name its original")
+	case of.Private: // what closes it is for its reporter, and would reach that of the duplicate
+		return false, false, fault.NewInvalid("/original", "must be a report that everybody sees")
 	case duplicate.HasDuplicates:
 		return false, false, fault.New(fault.Conflict, "the report has duplicates itself: give them another original first")
 	}

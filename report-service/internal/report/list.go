@@ -28,6 +28,7 @@ type Filter struct {
 	Order      Order
 
 	// For officials only.
+	Official           bool      // with reports that only the city sees
 	Departments        []int32   // in charge of it; any of them
 	Assignee           *string   // this official's; "" is nobody's
 	FiledFrom, FiledTo time.Time // from one on, before the other; zero for no bound

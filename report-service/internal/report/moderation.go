@@ -24,6 +24,8 @@ func (f *Filing) Hide(reason string, ifMatch Versions, now time.Time) (ok bool, 
 	switch {
 	case reason == "":
 		return false, fault.NewInvalid("/reason", "must not be blank")
+	case f.Private() && reason == PrivateReason: // the database could not tell them apart
+		return false, fault.NewInvalid("/reason", "must say why it is hidden")
 	case !ifMatch.Has(f.Version):
 		return false, ifMatch.stale(f.Version)
 	case f.HiddenReason != "":

@@ -23,6 +23,7 @@ const (
 	KeyReused         fault.Kind = "key reused"
 	StillRunning      fault.Kind = "still running"
 	NotPending        fault.Kind = "not pending"
+	StaysPrivate      fault.Kind = "stays private"
 )
 
 // ErrNotFound refuses a request about a report that does not exist.
@@ -36,6 +37,19 @@ const (
 	Public    Privacy = "public"
 	Anonymous Privacy = "anonymous"
 )
+
+// A Visibility says who sees a report.
+type Visibility string
+
+// The visibilities. A report for officials is seen by its reporter and by them.
+const (
+	ForEverybody Visibility = "public"
+	ForOfficials Visibility = "officials"
+)
+
+// PrivateReason hides a report ForOfficials in the database. It is no official's reason,
+// so that a Report has no HiddenReason for it.
+const PrivateReason = "private"
 
 // A Position is a place on the globe in WGS 84 degrees.
 type Position struct {
@@ -77,13 +91,14 @@ type Report struct {
 	Area        Area      // that has the position
 	Address     string
 	Privacy     Privacy
+	Visibility  Visibility
 	Status      Status
 	Score       int64 // upvotes less downvotes
 	Version     int64 // counts the announced changes, from 1
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 	// HiddenReason says why officials have hidden it; it is empty for a report
-	// that everybody sees.
+	// that everybody sees to whom its visibility shows it.
 	HiddenReason string
 	WithdrawnAt  *time.Time // when its reporter has withdrawn it; nil for all others
 }
@@ -111,6 +126,9 @@ type Outlook struct {
 type Filing struct {
 	Report
 	Reporter Reporter
+	// Restricted is the version at which an official made it one ForOfficials; 0 if its
+	// reporter did, or nobody.
+	Restricted int64
 }
 
 // A Draft is a report that a resident submits.
@@ -122,6 +140,7 @@ type Draft struct {
 	Area        Area // that has the position
 	Address     string
 	Privacy     Privacy
+	Visibility  Visibility // empty for everybody
 }
 
 // New files d: a pending report at its first version. The reporter's name of an
@@ -145,6 +164,7 @@ func New(d Draft, by Reporter, now time.Time) (Filing, error) {
 			Area:        d.Area,
 			Address:     strings.TrimSpace(d.Address),
 			Privacy:     d.Privacy,
+			Visibility:  cmp.Or(d.Visibility, ForEverybody),
 			Status:      Pending,
 			Version:     1,
 			CreatedAt:   stored(now),
@@ -205,6 +225,42 @@ func (f *Filing) Withdraw(ifMatch Versions, now time.Time) (ok bool, err error) 
 	f.Score = 0
 	f.touch(now)
 	f.WithdrawnAt = &f.UpdatedAt
+	return true, nil
+}
+
+// Private reports whether r is seen by its reporter and officials alone.
+func (r *Report) Private() bool { return r.Visibility == ForOfficials }
+
+// Restrict lets officials and the reporter alone see f; ok is false if it is so already.
+func (f *Filing) Restrict(ifMatch Versions, now time.Time) (ok bool, err error) {
+	switch {
+	case !ifMatch.Has(f.Version):
+		return false, ifMatch.stale(f.Version)
+	case f.Private():
+		return false, nil
+	}
+	f.touch(now)
+	f.Visibility, f.Restricted = ForOfficials, f.Version
+	return true, nil
+}
+
+// Publish takes back that an official has restricted f; ok is false if everybody sees it
+// already. One that its reporter has filed for the city alone stays so for ever. So does
+// one to which something was added since, which goes by used: that was written for its
+// reporter.
+func (f *Filing) Publish(used bool, ifMatch Versions, now time.Time) (ok bool, err error) {
+	switch {
+	case !ifMatch.Has(f.Version):
+		return false, ifMatch.stale(f.Version)
+	case !f.Private():
+		return false, nil
+	case f.Restricted == 0:
+		return false, fault.New(StaysPrivate, "the reporter has filed the report for the city alone, and it stays so")
+	case used || f.Restricted != f.Version:
+		return false, fault.New(StaysPrivate, "something was added to the report while only the city saw it, and it stays so")
+	}
+	f.touch(now)
+	f.Visibility, f.Restricted = ForEverybody, 0
 	return true, nil
 }
 

@@ -130,6 +130,9 @@ const (
 	RedactedWords  ActKind = "redact"
 	DismissedAbuse ActKind = "dismiss_abuse" // the complaints were unfounded
 
+	RestrictedReport ActKind = "restrict" // to officials and its reporter
+	PublishedReport  ActKind = "publish"  // again
+
 	HidComment    ActKind = "hide_comment"
 	ShowedComment ActKind = "show_comment" // again
 )

@@ -13,7 +13,7 @@ import { commentOn, createComments, writeComment, type OpenComments } from './st
 const MAX_LETTERS = 1_000;
 
 interface Props {
-  report: Pick<Report, 'id' | 'mine' | 'privacy_level' | 'hidden_reason'>;
+  report: Pick<Report, 'id' | 'mine' | 'privacy_level' | 'visibility' | 'hidden_reason'>;
   /** Whether nothing is shown as long as there are none. */
   quiet?: boolean;
   /** How many are new to officials. */
@@ -57,7 +57,7 @@ export function Comments({ report, quiet = false, unseen = 0, onSeen, onLast }: 
       )}
       <Fault error={error} />
       <Fault error={open.error.value} retry={() => void open.load()} />
-      {role === 'resident' && !report.hidden_reason && <CommentForm open={open} report={report} />}
+      {role === 'resident' && !report.hidden_reason && report.visibility === 'public' && <CommentForm open={open} report={report} />}
       {!role && (
         <p>
           <a href={href('sign-in', { to: here() })}>{t('comments.sign-in')}</a>

@@ -103,7 +103,7 @@ function AnswerForm({ report, day, question, onSent, onDone }: Props) {
       {free > 0 && (
         <div class="stack">
           <Picker choice={choice} free={free} hint={false} />
-          <small class="quiet">{t('question.photos')}</small>
+          {report.visibility === 'public' && <small class="quiet">{t('question.photos')}</small>}
         </div>
       )}
       <Fault error={error} />

@@ -3,7 +3,7 @@ import { act } from 'preact/test-utils';
 import { beforeEach, expect, test, vi } from 'vitest';
 
 import { reportService } from '../api/client';
-import { ok, report, serve } from '../testing/api';
+import { ok, refused, report, serve } from '../testing/api';
 import { settled } from '../testing/browser';
 import { AbuseForm } from './abuse';
 import { Moderation } from './moderation';
@@ -47,6 +47,20 @@ test('hides with a reason, and shows again', async () => {
   await press('Show again');
   expect(remove).toHaveBeenCalled();
   expect(onDone).toHaveBeenCalledTimes(2);
+});
+
+test('shows a report to the city alone, and to everybody again', async () => {
+  const put = serve(reportService, 'PUT', (_, { body }) =>
+    (body as { visibility: string }).visibility === 'public' ? refused(409, 'stays-private') : ok({ report: {}, acts: [] }),
+  );
+  const onDone = vi.fn();
+  await act(() => render(<Moderation report={report()} onDone={onDone} />, root));
+  await press('Show it to the city alone');
+  expect(put).toHaveBeenCalledWith('/reports/{id}/visibility', { params: { path: { id: 'r1' } }, body: { visibility: 'officials' } });
+  expect(onDone).toHaveBeenCalledTimes(1);
+  await act(() => render(<Moderation report={report({ visibility: 'officials' })} onDone={onDone} />, root));
+  await press('Show it to everybody again');
+  expect(root.querySelector('[role=alert]')?.textContent).toContain('stays with the city');
 });
 
 test('shows a withdrawn report no more', async () => {

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { must, reportService, type HistoryEntry, type Report, type Work } from '../api/client';
-import { t } from '../lang/i18n';
+import { t } from '../lang/moderation';
 import { Reason } from '../screens/ops/reason';
 import { Modal } from '../ui/modal';
 import { Fault } from '../ui/problem';
@@ -10,21 +10,27 @@ import { Time } from '../ui/time';
 
 interface Props {
   /** The report, as whatever shows it has it. */
-  report: { id: string; title: string; hidden_reason?: string; withdrawn_at?: string };
+  report: { id: string; title: string; visibility: Report['visibility']; hidden_reason?: string; withdrawn_at?: string };
   onDone(work: Work): void;
 }
 
-/** What officials do about what others see of a report: hide it, show it again, redact its words. */
-export function Moderation({ report: { id, hidden_reason, withdrawn_at }, onDone }: Props) {
+/** What officials do about what others see of a report: hide it, show it again, show it to the city alone, redact its words. */
+export function Moderation({ report: { id, visibility, hidden_reason, withdrawn_at }, onDone }: Props) {
   const [dialog, setDialog] = useState<'hide' | 'redact'>();
   const [error, setError] = useState<unknown>();
   const params = { path: { id } };
   const hide = async (reason: string) => onDone(await must(reportService.PUT('/reports/{id}/hidden', { params, body: { reason } })));
-  const show = () =>
-    must(reportService.DELETE('/reports/{id}/hidden', { params })).then((work) => {
-      setError(undefined);
-      onDone(work);
-    }, setError);
+  const done = (work: Work) => {
+    setError(undefined);
+    onDone(work);
+  };
+  const show = () => must(reportService.DELETE('/reports/{id}/hidden', { params })).then(done, setError);
+  const isPrivate = visibility === 'officials';
+  const turn = () =>
+    must(reportService.PUT('/reports/{id}/visibility', { params, body: { visibility: isPrivate ? 'public' : 'officials' } })).then(
+      done,
+      setError,
+    );
   return (
     <div class="stack">
       {hidden_reason && (
@@ -40,6 +46,11 @@ export function Moderation({ report: { id, hidden_reason, withdrawn_at }, onDone
         ) : (
           <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setDialog('hide')}>
             {t('moderation.hide')}
+          </button>
+        )}
+        {!hidden_reason && (
+          <button type="button" title={isPrivate ? undefined : t('moderation.restrict-hint')} onClick={() => void turn()}>
+            {t(isPrivate ? 'moderation.publish' : 'moderation.restrict')}
           </button>
         )}
         <button type="button" aria-haspopup="dialog" onClick={() => setDialog('redact')}>

@@ -57,6 +57,14 @@ describe('sending', () => {
     expect(page.draft.value.key).not.toBe(key);
   });
 
+  test('says that only the city is to see it', async () => {
+    const page = await begin();
+    page.updateDraft({ title: 'Dark crossing', forCity: true });
+    const post = serve(page.reportService, 'POST', () => ok(report()));
+    await page.fileDraft();
+    expect(post.mock.lastCall?.[1].body).toMatchObject({ visibility: 'officials' });
+  });
+
   test('names nobody who has not chosen to be named', async () => {
     const page = await begin();
     expect(page.draft.value.privacy_level).toBeUndefined();

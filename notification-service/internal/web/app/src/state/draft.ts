@@ -26,6 +26,8 @@ export interface Draft {
   address: string;
   /** Absent until it is chosen: neither is the usual one. */
   privacy_level?: NewReport['privacy_level'];
+  /** Only the city is to see it. */
+  forCity?: boolean;
   /** Mails about it are wanted, although it is anonymous: they tell others that one has filed something. */
   mail?: boolean;
   /** It was sent, and there was no answer yet that settles it. */
@@ -70,12 +72,13 @@ async function file(): Promise<Report | undefined> {
     if (!(await confirmUser())) return undefined;
     updateDraft({ sending: true });
     // The form requires a choice of privacy; without one nobody is named.
-    const { key, position, category_id = 0, title, description, address, privacy_level = 'anonymous', mail } = draft.value;
+    const { key, position, category_id = 0, title, description, address, privacy_level = 'anonymous', forCity, mail } = draft.value;
     const body: NewReport = {
       title: title.trim(),
       description,
       category_id,
       privacy_level,
+      ...(forCity && { visibility: 'officials' }),
       ...(address && { address }),
       ...position,
     };

@@ -45,6 +45,7 @@ export function report(part: Partial<Report> = {}): Report {
     category_id: 2,
     category_name: 'Street lights and signals',
     privacy_level: 'public',
+    visibility: 'public',
     status: 'pending',
     closed: false,
     transitions: [

@@ -16,6 +16,7 @@ test.each([
   [{ type: 'report.moderated', action: 'hidden', note: 'It names somebody' }, 'Hidden by the city: It names somebody'],
   [{ type: 'report.moderated', action: 'hidden' }, 'The city has hidden it'],
   [{ type: 'report.moderated', action: 'shown' }, 'It is shown again'],
+  [{ type: 'report.moderated', action: 'private' }, 'Only the city sees this'],
   [{ type: 'report.moderated', action: 'withdrawn' }, 'It was withdrawn'],
 ] as const)('%o: %s', (part, want) => expect(describe(notification(part))).toBe(want));
 

@@ -17,7 +17,7 @@ export function describe(event: Notification | FeedEvent): string {
       return tn(event.vote_type === 'downvote' ? 'event.downvote' : 'event.upvote', event.score ?? 0, { score: number(event.score ?? 0) });
     case 'report.moderated':
       if (event.action === 'hidden' && event.note) return t('event.hidden-for', { reason: event.note });
-      return t(`event.moderated.${event.action ?? 'hidden'}`);
+      return event.action === 'private' ? t('private') : t(`event.moderated.${event.action ?? 'hidden'}`);
     case 'report.corrected': {
       if (!event.previous_category_id) return t('event.corrected.place');
       const words = { category: categoryOf(event) };

@@ -22,3 +22,16 @@ test('neither is chosen beforehand, and who stays anonymous is told that everybo
   expect(warned()).toBe(false);
   await act(() => render(null, root));
 });
+
+test('a report for the city alone says so, and warns of nobody', async () => {
+  discardDraft();
+  const root = document.createElement('div');
+  document.body.replaceChildren(root);
+  await act(() => render(<Privacy />, root));
+  await act(() => updateDraft({ privacy_level: 'anonymous', position: { latitude: -6.6, longitude: 106.8 } }));
+  await act(() => root.querySelector<HTMLInputElement>('[type=checkbox]')?.click());
+  expect(draft.value.forCity).toBe(true);
+  expect(root.textContent).toContain('City staff, and nobody else');
+  expect(root.textContent).not.toContain('Everyone');
+  await act(() => render(null, root));
+});

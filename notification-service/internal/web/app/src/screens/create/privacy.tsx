@@ -6,9 +6,9 @@ import { FieldFault } from './field-fault';
 const LEVELS = ['public', 'anonymous'] as const;
 const READERS = ['everyone', 'you'] as const;
 
-/** Whether the reporter is named, with who sees what beside the choice. */
+/** Whether the reporter is named, and whether only the city sees the report, with who sees what beside the choice. */
 export function Privacy() {
-  const { privacy_level: chosen, position, mail = false } = draft.value;
+  const { privacy_level: chosen, position, forCity = false, mail = false } = draft.value;
   return (
     <fieldset class="bare">
       <legend class="hidden">{t('privacy')}</legend>
@@ -31,6 +31,13 @@ export function Privacy() {
         ))}
       </div>
       <FieldFault pointers={['/privacy_level']} />
+      <label class="option">
+        <input type="checkbox" checked={forCity} onChange={() => updateDraft({ forCity: !forCity })} />
+        <span>
+          <strong>{t('privacy.private')}</strong>
+          <small>{t('privacy.private.hint')}</small>
+        </span>
+      </label>
       <div id="who-sees-what" class="who-sees" aria-live="polite">
         <p>
           <strong>{t('privacy.who-sees')}</strong>
@@ -39,15 +46,15 @@ export function Privacy() {
           <dl>
             {READERS.map((reader) => (
               <div key={reader}>
-                <dt>{t(`privacy.reader.${reader}`)}</dt>
+                <dt>{t(forCity && reader === 'everyone' ? 'privacy.reader.city' : `privacy.reader.${reader}`)}</dt>
                 <dd>{t(`privacy.${chosen}.${reader}`)}</dd>
               </div>
             ))}
           </dl>
         ) : (
-          <p>{t('privacy.choose')}</p>
+          <p>{t(forCity ? 'fault.privacy_level' : 'privacy.choose')}</p>
         )}
-        {chosen === 'anonymous' && position && <p>{t('privacy.place')}</p>}
+        {chosen === 'anonymous' && position && !forCity && <p>{t('privacy.place')}</p>}
       </div>
       {chosen === 'anonymous' && (config.mails || config.push) && (
         <label class="option">

@@ -41,6 +41,7 @@ const endpoint: Webhook = {
   category_ids: [],
   area: [],
   order: 'report',
+  scopes: [],
   in_flight: 2,
   state: 'enabled',
   state_since: AT,

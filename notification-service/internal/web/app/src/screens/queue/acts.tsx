@@ -79,6 +79,8 @@ function What({ act }: { act: Act }) {
     case 'unhide':
     case 'redact':
     case 'dismiss_abuse':
+    case 'restrict':
+    case 'publish':
     case 'hide_comment':
     case 'show_comment':
       return <>{t(`work.did.${act.action}`)}</>;

@@ -153,6 +153,7 @@ function Head({ task, open, onCorrect }: { task: Task; open: OpenWork; onCorrect
         <span aria-live="polite">
           <Badge status={task.status} />
         </span>
+        {task.visibility === 'officials' && <strong>{t('private')}</strong>}
         {task.withdrawn_at && <strong>{t('withdrawn')}</strong>}
         <span>{categoryName(task)}</span>
         {task.privacy_level === 'anonymous' && <span>{t('report.by-nobody')}</span>}

@@ -255,6 +255,7 @@ function Row({ task, columns, index, isCurrent, isSelected, tabColumn, address, 
         <Overdue level={task.overdue_level} />
         {task.new_comments > 0 && <strong class="mark new-comments">{tn('work.new-comments', task.new_comments)}</strong>}
         {task.duplicate_of && <span class="where mark">{t('work.is-duplicate')}</span>}
+        {task.visibility === 'officials' && <strong class="mark">{t('private')}</strong>}
         {task.withdrawn_at && <strong class="mark">{t('withdrawn')}</strong>}
         {task.disputed && <strong class="mark disputed">{t('work.reporter.disputed')}</strong>}
         {task.not_answered && <strong class="mark not-answered">{t('work.reporter.not_answered')}</strong>}

@@ -64,7 +64,7 @@ export function ReportScreen({ path: [, id = ''] }: { path: string[] }) {
             {report.mine && <ReporterPart open={open} report={report} />}
             <p class="story">{report.description}</p>
             <Gallery report={report} />
-            {!report.hidden_reason && <Votes open={open} report={report} />}
+            {!report.hidden_reason && !isPrivate(report) && <Votes open={open} report={report} />}
             {session.value?.role === 'official' && (
               <>
                 {!report.hidden_reason && <StatusForm open={open} report={report} />}
@@ -90,6 +90,8 @@ export function ReportScreen({ path: [, id = ''] }: { path: string[] }) {
   );
 }
 
+const isPrivate = ({ visibility }: Report) => visibility === 'officials';
+
 function Head({ open, report }: { open: OpenReport; report: Report }) {
   return (
     <header>
@@ -102,15 +104,18 @@ function Head({ open, report }: { open: OpenReport; report: Report }) {
         <span>{report.privacy_level === 'anonymous' ? t('report.by-nobody') : t('report.by', { name: report.reporter_name ?? '' })}</span>
         <Time at={report.created_at} dated />
         {report.mine && <strong>{t('report.mine')}</strong>}
+        {isPrivate(report) && <strong>{t('private')}</strong>}
         <span>
           {t('report.reference')} <code>{reference(report.id)}</code>
         </span>
       </p>
       <div class="bar">
-        {session.value && !report.mine && <Follow id={report.id} />}
-        <button type="button" onClick={() => void share(report)}>
-          <Icon name="share" /> {t('report.share')}
-        </button>
+        {session.value && !report.mine && !isPrivate(report) && <Follow id={report.id} />}
+        {!isPrivate(report) && (
+          <button type="button" onClick={() => void share(report)}>
+            <Icon name="share" /> {t('report.share')}
+          </button>
+        )}
         {report.mine && report.privacy_level === 'public' && <HideName open={open} />}
         {report.mine && report.status === 'pending' && !report.withdrawn_at && <Withdraw open={open} />}
         {session.value?.role !== 'official' && session.value?.role !== 'auditor' && !report.mine && <ReportAbuse id={report.id} />}

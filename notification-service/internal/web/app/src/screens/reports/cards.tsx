@@ -84,6 +84,7 @@ export function Card({ report, metres }: { report: Report; metres?: number }) {
             {number(report.score)} {tn('score', report.score)}
           </span>
           {report.mine && route.value.path[0] !== 'mine' && <span>{t('report.mine')}</span>}
+          {report.visibility === 'officials' && <strong>{t('private')}</strong>}
           {report.hidden_reason && <strong>{t(report.withdrawn_at ? 'withdrawn' : 'moderation.hidden')}</strong>}
           {report.mine && report.privacy_level === 'anonymous' && <span>{t('privacy.anonymous')}</span>}
         </p>

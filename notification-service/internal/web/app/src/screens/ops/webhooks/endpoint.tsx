@@ -63,6 +63,7 @@ function Facts({ webhook }: { webhook: Webhook }) {
         <span>{webhook.event_types.join(', ') || t('webhooks.all-events')}</span>
         <span>{webhook.category_ids.map(name).join(', ') || t('category.all')}</span>
         {webhook.area.length > 0 && <span>{webhook.area.join(', ')}</span>}
+        {webhook.scopes.includes('private') && <span>{t('webhooks.private')}</span>}
         <span>{t(`webhooks.order.${webhook.order}`)}</span>
         {webhook.previous_secret_until && (
           <span>

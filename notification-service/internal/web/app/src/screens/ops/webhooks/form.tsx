@@ -18,6 +18,7 @@ export function EndpointForm({ webhook, onClose }: { webhook?: Webhook; onClose(
   const [order, setOrder] = useState<Webhook['order']>(webhook?.order ?? 'report');
   const [inFlight, setInFlight] = useState(webhook?.in_flight ?? 2);
   const [created, setCreated] = useState<{ webhook: Webhook; secret: string }>();
+  const [scoped, setScoped] = useState(false);
   const [error, setError] = useState<unknown>();
 
   const submit = async (event: Event) => {
@@ -36,7 +37,7 @@ export function EndpointForm({ webhook, onClose }: { webhook?: Webhook; onClose(
         const params = { path: { id: webhook.id }, header: { 'If-Match': `"${webhook.version}"` } };
         await must(notificationService.PATCH('/admin/webhooks/{id}', { params, body }));
         onClose();
-      } else setCreated(await must(notificationService.POST('/admin/webhooks', { body })));
+      } else setCreated(await must(notificationService.POST('/admin/webhooks', { body: { ...body, scopes: scoped ? ['private'] : [] } })));
     } catch (failure) {
       setError(failure);
     }
@@ -81,6 +82,15 @@ export function EndpointForm({ webhook, onClose }: { webhook?: Webhook; onClose(
               <small>{t('webhooks.area-hint')}</small>
               <FieldFault error={error} pointer="/area" />
             </label>
+            {!webhook && (
+              <label class="option">
+                <input type="checkbox" checked={scoped} onChange={() => setScoped(!scoped)} />
+                <span>
+                  <strong>{t('webhooks.private')}</strong>
+                  <small>{t('webhooks.private-hint')}</small>
+                </span>
+              </label>
+            )}
             <label class="field">
               <span>{t('webhooks.order')}</span>
               <select value={order} onChange={(e) => setOrder(e.currentTarget.value as Webhook['order'])}>

@@ -26,6 +26,7 @@ function webhook(part: Partial<Webhook> = {}): Webhook {
     area: [],
     order: 'report',
     in_flight: 2,
+    scopes: [],
     state: 'enabled',
     state_since: '2026-01-01T12:00:00Z',
     secret_since: '2026-01-01T12:00:00Z',

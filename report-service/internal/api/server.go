@@ -51,6 +51,7 @@ type Config struct {
 	Duplicates DuplicateStore
 	Deadlines  DeadlineStore
 	Questions  QuestionStore
+	Open311    Open311
 
 	Outbox         *outbox.Store
 	Relay          Relay
@@ -116,6 +117,13 @@ func New(cfg Config) (http.Handler, error) {
 
 	words := categories{cfg.Categories, cfg.Languages}
 	gates := newGates(cfg.CostlyAtOnce)
+	if cfg.Open311.On { // which knows keys, and no sign-in
+		applications, err := cfg.Open311.handler(cfg, gates)
+		if err != nil {
+			return nil, err
+		}
+		r.Mount("/open311", applications)
+	}
 	workbench := workbenchHandlers{cfg.Workbench, cfg.Duplicates, cfg.Reports, gates}
 	r.Group(func(r chi.Router) {
 		r.Use(cfg.Auth.Middleware)
@@ -130,6 +138,7 @@ func New(cfg Config) (http.Handler, error) {
 			workbench.operations(),
 			deadlineHandlers{cfg.Deadlines, cfg.Categories}.operations(),
 			questionHandlers{cfg.Questions, ratelimit.New(cfg.ReportsPerUser)}.operations(),
+			cfg.Open311.operations(),
 			outboxHandlers{cfg.Outbox, cfg.Relay, cfg.Story, cfg.History}.operations(),
 			operators.ScheduleOperations(cfg.Schedules),
 			operators.ReconciliationOperations(cfg.Reconciliation),

@@ -103,7 +103,8 @@ type Outlook struct {
 // this package and the database: only Views and events leave.
 type Filing struct {
 	Report
-	Reporter Reporter
+	Reporter    Reporter  // without an id if an application filed it: nobody did whom we know
+	Application uuid.UUID // that filed it by Open311; zero for none
 }
 
 // A Draft is a report that a resident submits.

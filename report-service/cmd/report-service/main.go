@@ -225,7 +225,7 @@ func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger
 		Comments: comments, Photos: postgres.NewPhotos(c.db), Files: files,
 		Moderation: postgres.NewModeration(c.db), Workbench: postgres.NewWorkbench(c.db), Duplicates: c.duplicates, Deadlines: c.deadlines, Questions: c.questions,
 		Open311: api.Open311{On: bool(cfg.Open311), Applications: postgres.NewOpen311(c.db), PerKey: cfg.Open311PerKey},
-		Outbox: c.outbox, Relay: c.relay, Story: story.NewStore(c.pool, photos), Reconciliation: compared, Erasures: c.eraser, Schedules: c.schedules, ScheduleAudit: c.upkeep.ScheduleAudit,
+		Outbox:  c.outbox, Relay: c.relay, Story: story.NewStore(c.pool, photos), Reconciliation: compared, Erasures: c.eraser, Schedules: c.schedules, ScheduleAudit: c.upkeep.ScheduleAudit,
 		History: func(ctx context.Context, span time.Duration) (history.History, error) {
 			return history.Read(ctx, c.pool, span)
 		},

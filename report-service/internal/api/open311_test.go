@@ -123,7 +123,7 @@ func TestSameRequestAtOnceIsFiledOnce(t *testing.T) {
 	}
 }
 
-// What an application files is anonymous to all, officials too, who read the application's
+// A report of an application is anonymous to all, officials too, who read the application's
 // name. Nobody is notified of what becomes of it, and nothing of the sender is kept.
 func TestApplicationFilesAnonymously(t *testing.T) {
 	t.Parallel()

@@ -207,7 +207,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// What a client asks for reaches the store; what nobody can ask for is refused.
+// Each query of a client reaches the store; those that nobody can ask are refused.
 func TestQueries(t *testing.T) {
 	t.Parallel()
 	at := func(s string) time.Time { v, _ := time.Parse(time.RFC3339, s); return v.UTC() }
@@ -257,7 +257,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// What is filed has the place and the words, and nothing of the sender: neither the report
+// A filed report has the place and the words, and nothing of the sender: neither the report
 // nor what recognises a repetition.
 func TestFiling(t *testing.T) {
 	t.Parallel()

@@ -111,7 +111,7 @@ const timeout = 10 * time.Second
 
 // handle answers requests in the format that their path ends in. Whatever a client may
 // read it may keep, and has to ask before each use whether it still holds: a report may be
-// hidden at any moment.
+// hidden at any moment. The tag is weak, as the gateway makes each that it compresses.
 func (h handlers) handle(get endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), timeout)
@@ -130,7 +130,7 @@ func (h handlers) handle(get endpoint) http.HandlerFunc {
 		w.Header().Set("Content-Type", f.contentType())
 		if r.Method == http.MethodPost {
 			w.Header().Set("Cache-Control", "no-store")
-		} else if service.AnsweredBefore(w, r, service.Tag(body)) {
+		} else if service.AnsweredBefore(w, r, "W/"+service.Tag(body)) {
 			return
 		}
 		_, _ = w.Write(body) // the client may have left

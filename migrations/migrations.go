@@ -177,7 +177,7 @@ func run(ctx context.Context, url string, db Database, step func(*migrate.Migrat
 	return nil
 }
 
-var tableSQL = regexp.MustCompile(`(?m)^\s*(create|drop) table (?:if (?:not )?exists )?([a-z_]+)`)
+var tableSQL = regexp.MustCompile(`(?m)^\s*(create|drop) table (?:if (?:not )?exists )?([a-z_][a-z0-9_]*)`)
 
 // Tables returns the names of the tables that db has after Up.
 func Tables(db Database) ([]string, error) {

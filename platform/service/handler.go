@@ -16,7 +16,7 @@ import (
 type HandlerFunc func(w http.ResponseWriter, r *http.Request) error
 
 // Errors turns the errors of handlers into answers. It is the one place where
-// an error is answered and logged.
+// an error is judged and logged.
 type Errors struct {
 	// Log gets the errors that are ours.
 	Log zerolog.Logger
@@ -39,12 +39,14 @@ var problems = map[fault.Kind]ProblemType{
 func (e Errors) Handle(h HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil {
-			WriteProblem(w, r, e.problem(r, err))
+			WriteProblem(w, r, e.Problem(r, err))
 		}
 	}
 }
 
-func (e Errors) problem(r *http.Request, err error) Problem {
+// Problem returns the answer to the request r that failed with err, and logs err if it
+// is ours.
+func (e Errors) Problem(r *http.Request, err error) Problem {
 	if p, ok := errors.AsType[Problem](err); ok {
 		return p
 	}

@@ -34,6 +34,9 @@ type FieldError struct {
 	Detail  string `json:"detail"`
 }
 
+// RetryAfter returns in how long the same request may succeed; zero if that is unknown.
+func (p Problem) RetryAfter() time.Duration { return p.retryAfter }
+
 // Error returns the problem in one line.
 func (p Problem) Error() string {
 	if p.Detail == "" {

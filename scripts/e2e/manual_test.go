@@ -43,6 +43,7 @@ var shown = map[string][]string{
 		`"kind":"published","place":"outbox"`, `"kind":"handled","place":"queue.report_created"`},
 	"docs/schedules.md": {`"overdue"`, `"retention"`},
 	"docs/open-data.md": {`"FeatureCollection"`, `<feed xmlns="http://www.w3.org/2005/Atom">`},
+	"docs/open311.md":   {"<service_code>2</service_code>", `"service_request_id":"`, "Streetlight is dark at the crossing", "<service_request_updates>"},
 	"docs/privacy.md":   {`"removed"`},
 	"docs/webhooks.md":  {"received", `"secret":"whsec_`, `"category_ids":[2]`},
 }

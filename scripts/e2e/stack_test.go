@@ -77,6 +77,7 @@ func prepareStackOn(t *testing.T, brokerURL, managementURL string, reportDB, not
 		// Where file puts its reports.
 		"PAGE_MAP_CENTER": "107.6098,-6.9147,14",
 	}
+	common["OPEN311"] = "on"
 	common["PHOTO_STORE"] = "file://" + t.TempDir()
 	c.report = newProcess(t, "report-service", with(common, "DATABASE_URL", c.reportDB.Config().ConnString()))
 	c.notification = newProcess(t, "notification-service", with(common, "DATABASE_URL", c.notificationDB.Config().ConnString()))
@@ -132,7 +133,7 @@ func (c *stack) proxy() http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			target := c.notification
-			for _, prefix := range []string{"/reports", "/areas", "/categories", "/admin/outbox", "/admin/reports", "/dev/", "/map/points", "/open-data/", "/photos/"} {
+			for _, prefix := range []string{"/reports", "/areas", "/categories", "/admin/outbox", "/admin/reports", "/dev/", "/map/points", "/open-data/", "/open311/", "/photos/"} {
 				// A client that asks for HTML gets a report's page, and not its data.
 				if strings.HasPrefix(r.In.URL.Path, prefix) && !strings.Contains(r.In.Header.Get("Accept"), "text/html") {
 					target = c.report

@@ -568,10 +568,13 @@ var (
 func (c *stack) observe(w world, reports []client.Report, readers map[string]*client.Client, operator *client.Client) {
 	for name, user := range readers {
 		paths := []string{"/categories", "/categories?include=retired", "/reports", "/reports/mine", "/notifications", "/notifications/unread-count", "/me/follows", "/map/points?zoom=3&bbox=-180,-90,180,90",
-			"/areas", "/reports?area=south", "/reports?area=north", "/open-data/reports.csv", "/open-data/reports.geojson", "/open-data/reports.atom"}
+			"/areas", "/reports?area=south", "/reports?area=north",
+			"/open-data/reports.csv", "/open-data/reports.geojson", "/open-data/reports.atom",
+			"/open311/v2/requests.xml", "/open311/v2/requests.json?q=landlord", "/open311/v2/servicerequestupdates.xml", "/open311/v2/servicerequestupdates.json"}
 		for _, report := range reports {
 			paths = append(paths, "/reports/"+report.ID.String(), "/reports/"+report.ID.String()+"/history", "/reports/"+report.ID.String()+"/preview",
 				"/reports/"+report.ID.String()+"/preview?lang=id",
+				"/open311/v2/requests/"+report.ID.String()+".xml", "/open311/v2/tokens/"+report.ID.String()+".json",
 				"/reports/"+report.ID.String()+"/comments")
 		}
 		w[name] = c.answers(user, paths)
@@ -589,6 +592,7 @@ func (c *stack) observe(w world, reports []client.Report, readers map[string]*cl
 		"/admin/outbox/messages", "/admin/outbox/audit", "/admin/dlq/messages", "/admin/dlq/messages/1",
 		"/admin/dlq/groups", "/admin/dlq/stats", "/admin/dlq/export", "/admin/dlq/audit",
 		"/reports/categories", "/reports/categories/changes", "/admin/webhooks", "/admin/deliveries/1", "/admin/deliveries?report_id=" + reports[0].ID.String(),
+		"/admin/reports/open311/keys",
 	})
 	w["the stories of messages"] = c.stories(operator)
 	w.readTables(c.t, c.reportDB, "reporters", "commenters")

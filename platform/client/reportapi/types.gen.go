@@ -197,6 +197,7 @@ const (
 	SettingsAuditEntrySettingCalendar    SettingsAuditEntrySetting = "calendar"
 	SettingsAuditEntrySettingCategories  SettingsAuditEntrySetting = "categories"
 	SettingsAuditEntrySettingDepartments SettingsAuditEntrySetting = "departments"
+	SettingsAuditEntrySettingOpen311     SettingsAuditEntrySetting = "open311"
 )
 
 // Defines values for Status.
@@ -928,6 +929,16 @@ type KeptResolved struct {
 // Examples: 2026-12-11
 type LastDay = string
 
+// MadeOpen311Key A key that was made.
+type MadeOpen311Key struct {
+	ID uuid.UUID `json:"id"`
+
+	// Key What the application sends as `api_key`.
+	Key    string    `json:"key"`
+	MadeAt time.Time `json:"made_at"`
+	Name   string    `json:"name"`
+}
+
 // MapCluster Reports near each other, at the middle of their positions.
 type MapCluster struct {
 	Count     int64   `json:"count"`
@@ -1053,6 +1064,14 @@ type NewComment struct {
 	Text string `json:"text"`
 }
 
+// NewOpen311Key A key to be made.
+type NewOpen311Key struct {
+	// Name What officials read on the application's reports; not blank.
+	//
+	// Examples: FixMyStreet
+	Name string `json:"name"`
+}
+
 // NewQuestion What an official asks the reporter.
 type NewQuestion struct {
 	// Text Plain text; not blank.
@@ -1146,6 +1165,26 @@ type Numbers struct {
 
 	// OpenAtEnd How many reports were open at the end of the time. The backlog at the end of each period follows from it and the periods behind.
 	OpenAtEnd int64 `json:"open_at_end"`
+}
+
+// Open311Key An application that files reports by Open311.
+type Open311Key struct {
+	ID     uuid.UUID `json:"id"`
+	MadeAt time.Time `json:"made_at"`
+	Name   string    `json:"name"`
+
+	// Reports How many it has filed.
+	Reports int64 `json:"reports"`
+
+	// RevokedAt Absent while its key is valid.
+	RevokedAt time.Time `json:"revoked_at,omitempty,omitzero"`
+}
+
+// Open311Keys The applications that file reports by Open311.
+type Open311Keys struct {
+	// Enabled Whether `OPEN311` is `on` here; otherwise nothing is filed with any key.
+	Enabled bool         `json:"enabled"`
+	Keys    []Open311Key `json:"keys"`
 }
 
 // OpenQuestion The question that waits for an answer, for the reporter and officials; absent without one. Its text is in the dialogue.
@@ -1848,7 +1887,7 @@ type SettingsAuditEntry struct {
 	ActorName string    `json:"actor_name,omitempty,omitzero"`
 	At        time.Time `json:"at"`
 
-	// Detail What it changed: how many categories were `added`, `changed` and `retired`, and whether others `moved`; the ids of departments, or the codes of areas, that were `added`, `changed` and `removed`; of the calendar the new `zone`, the `weekdays` with other hours, counted from 0 for Sunday, `holidays_added`, `holidays_removed`, and the ids of categories with other `targets`.
+	// Detail What it changed: how many categories were `added`, `changed` and `retired`, and whether others `moved`; the ids of departments, or the codes of areas, that were `added`, `changed` and `removed`; of the calendar the new `zone`, the `weekdays` with other hours, counted from 0 for Sunday, `holidays_added`, `holidays_removed`, and the ids of categories with other `targets`; the names of applications whose keys were made (`keys_made`) and revoked (`keys_revoked`).
 	Detail  map[string]interface{}    `json:"detail"`
 	Setting SettingsAuditEntrySetting `json:"setting"`
 }
@@ -2106,6 +2145,9 @@ type Weekday string
 type Work struct {
 	// Acts Oldest first.
 	Acts []Act `json:"acts"`
+
+	// Application The name of the application that filed it by Open311; absent for none.
+	Application string `json:"application,omitempty,omitzero"`
 
 	// Disputes What reporters of duplicates said who hold that it is not fixed, as long as it is disputed; absent for nothing.
 	Disputes []DuplicateVerdict `json:"disputes,omitempty,omitzero"`

@@ -207,7 +207,7 @@ func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger
 	}
 	e := &edge{health: service.NewHealth(log, slices.Concat(verifier.Checks(), storage, c.checks())...)}
 	e.health.Describe(service.Details{
-		Features: map[string]bool{"photos": files != nil, "comments": bool(cfg.Comments), "map_bounds": cfg.City != nil},
+		Features: map[string]bool{"photos": files != nil, "comments": bool(cfg.Comments), "map_bounds": cfg.City != nil, "open311": bool(cfg.Open311)},
 		Schema:   func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, c.pool) },
 	})
 	photos := cfg.Topology.Queue(event.PhotoUploadedKey)
@@ -225,7 +225,8 @@ func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger
 		Reports: postgres.NewReports(c.db), Categories: c.categories, Areas: c.areas, CityName: string(cfg.CityName), Languages: cfg.Languages,
 		Comments: comments, Photos: postgres.NewPhotos(c.db), Files: files,
 		Moderation: postgres.NewModeration(c.db), Workbench: postgres.NewWorkbench(c.db), Duplicates: c.duplicates, Deadlines: c.deadlines, Questions: c.questions, OwnData: c.db.OwnData,
-		Outbox: c.outbox, Relay: c.relay, Story: story.NewStore(c.pool, photos), Reconciliation: compared, Erasures: c.eraser, Schedules: c.schedules, ScheduleAudit: c.upkeep.ScheduleAudit,
+		Open311: api.Open311{On: bool(cfg.Open311), Applications: postgres.NewOpen311(c.db), PerKey: cfg.Open311PerKey},
+		Outbox:  c.outbox, Relay: c.relay, Story: story.NewStore(c.pool, photos), Reconciliation: compared, Erasures: c.eraser, Schedules: c.schedules, ScheduleAudit: c.upkeep.ScheduleAudit,
 		History: func(ctx context.Context, span time.Duration) (history.History, error) {
 			return history.Read(ctx, c.pool, span)
 		},

@@ -50,7 +50,7 @@ func (h areas) list(w http.ResponseWriter, r *http.Request) error {
 	header.Add("Vary", "Accept-Language")
 	header.Set("Content-Language", language)
 	// Weak: the gateway compresses it.
-	if answeredBefore(w, r, "W/"+tagOf(fmt.Appendf(nil, "%d %s %t", list.Revision, language, without))) {
+	if service.AnsweredBefore(w, r, "W/"+service.Tag(fmt.Appendf(nil, "%d %s %t", list.Revision, language, without))) {
 		return nil
 	}
 	out := AreaList{Type: "FeatureCollection", Features: []AreaFeature{}}

@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -67,34 +65,12 @@ func (h categories) list(w http.ResponseWriter, r *http.Request) error {
 	header := w.Header()
 	header.Add("Vary", "Accept-Language")
 	header.Set("Content-Language", language)
-	if answeredBefore(w, r, tagOf(body)) {
+	if service.AnsweredBefore(w, r, service.Tag(body)) {
 		return nil
 	}
 	header.Set("Content-Type", "application/json")
 	_, _ = w.Write(body) // the client has gone
 	return nil
-}
-
-// tagOf returns a strong entity tag of what identifies an answer.
-func tagOf(content []byte) string {
-	sum := sha256.Sum256(content)
-	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
-}
-
-// answeredBefore sets the headers of an answer that a cache may keep and has to ask for
-// before each use, and answers with 304 if the client has the one with this tag: it is
-// among those of If-None-Match, by the weak comparison of RFC 9110, section 13.1.2.
-func answeredBefore(w http.ResponseWriter, r *http.Request, tag string) bool {
-	w.Header().Set("Cache-Control", "no-cache")
-	w.Header().Set("ETag", tag)
-	tag = strings.TrimPrefix(tag, "W/")
-	for _, known := range strings.Split(strings.Join(r.Header.Values("If-None-Match"), ","), ",") {
-		if known = strings.TrimPrefix(strings.TrimSpace(known), "W/"); known == tag || known == "*" {
-			w.WriteHeader(http.StatusNotModified)
-			return true
-		}
-	}
-	return false
 }
 
 // settings handles GET /reports/categories.

@@ -10,6 +10,9 @@ import (
 // document is what every answer in these tests is held to.
 var document = openapitest.New("../../../docs/openapi/report-service.yaml")
 
+// open311Document is the same for what is below /open311.
+var open311Document = openapitest.New("../../../docs/openapi/open311.yaml")
+
 func TestEmbeddedDocumentIsTheSource(t *testing.T) {
 	t.Parallel()
 	document.CheckCopy(t, "openapi.yaml")

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -137,9 +138,9 @@ func (h reportHandlers) openFilter(w http.ResponseWriter, r *http.Request) (filt
 			names[c.ID] = c.Text(h.categories.languages[0]).Name
 		}
 	}
-	tag := tagOf(fmt.Appendf(nil, "%s %d %q %s", r.URL.Path, categories.Revision, h.cityName, fingerprint))
+	tag := service.Tag(fmt.Appendf(nil, "%s %d %q %s", r.URL.Path, categories.Revision, h.cityName, fingerprint))
 	// Weak: a part may be of another moment than the fingerprint.
-	return filter, names, answeredBefore(w, r, "W/"+tag), nil
+	return filter, names, service.AnsweredBefore(w, r, "W/"+tag), nil
 }
 
 // An atomFeed is a feed of RFC 4287.

@@ -54,6 +54,7 @@ type Config struct {
 	Deadlines  DeadlineStore
 	Questions  QuestionStore
 	OwnData    func(ctx context.Context, userID string) (owndata.Answer, error) // what is held about a person
+	Open311    Open311
 
 	Outbox         *outbox.Store
 	Relay          Relay
@@ -119,6 +120,13 @@ func New(cfg Config) (http.Handler, error) {
 
 	words, parts := categories{cfg.Categories, cfg.Languages}, areas{cfg.Areas, cfg.Languages}
 	gates := newGates(cfg.CostlyAtOnce)
+	if cfg.Open311.On { // which knows keys, and no sign-in
+		applications, err := cfg.Open311.handler(cfg, gates)
+		if err != nil {
+			return nil, err
+		}
+		r.Mount("/open311", applications)
+	}
 	workbench := workbenchHandlers{cfg.Workbench, cfg.Duplicates, cfg.Reports, cfg.Areas, gates}
 	r.Group(func(r chi.Router) {
 		r.Use(cfg.Auth.Middleware)
@@ -135,6 +143,7 @@ func New(cfg Config) (http.Handler, error) {
 			operations{"readOwnData": {Handler: readOwnData(cfg.OwnData, gates), Timeout: service.DefaultTimeout}},
 			deadlineHandlers{cfg.Deadlines, cfg.Categories}.operations(),
 			questionHandlers{cfg.Questions, ratelimit.New(cfg.ReportsPerUser)}.operations(),
+			cfg.Open311.operations(),
 			outboxHandlers{cfg.Outbox, cfg.Relay, cfg.Story, cfg.History}.operations(),
 			operators.ScheduleOperations(cfg.Schedules),
 			operators.ReconciliationOperations(cfg.Reconciliation),

@@ -92,7 +92,7 @@ func newReplica(t testing.TB, database string, settings ...func(*api.Config)) *t
 	cfg := api.Config{
 		Reports: postgres.NewReports(db), Categories: postgres.NewCategories(db), Areas: postgres.NewAreas(db), CityName: "Kota Bogor", Languages: []string{"en", "id"}, Comments: postgres.NewComments(db), Photos: postgres.NewPhotos(db),
 		Moderation: postgres.NewModeration(db), Workbench: postgres.NewWorkbench(db), Duplicates: postgres.NewDuplicates(db),
-		Deadlines: deadlines, Questions: postgres.NewQuestions(db, 10), ScheduleAudit: upkeep.ScheduleAudit, OwnData: db.OwnData,
+		Deadlines: deadlines, Questions: postgres.NewQuestions(db, 10), Open311: api.Open311{On: true, Applications: postgres.NewOpen311(db)}, ScheduleAudit: upkeep.ScheduleAudit, OwnData: db.OwnData,
 		Schedules: schedules, Outbox: outbox.NewStore(s.pool, publisher.Wake), Relay: publisher, Story: story.NewStore(s.pool, "queue.photo_checks"), Reconciliation: reconciliation.NewResults(s.pool, outbox.AuditClosing), Monitor: monitor.New(), Auth: verifier, Metrics: service.NewRegistry(), Log: log,
 		Health: service.NewHealth(log, service.Check{Name: "database", Probe: s.pool.Ping}),
 		History: func(ctx context.Context, span time.Duration) (history.History, error) {
@@ -185,7 +185,11 @@ func (s *testServer) do(c call) answer {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	document.Check(s.t, req, res, body)
+	described := document
+	if strings.HasPrefix(c.path, "/open311/") {
+		described = open311Document
+	}
+	described.Check(s.t, req, res, body)
 	return answer{res, body}
 }
 

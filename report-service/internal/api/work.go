@@ -93,6 +93,7 @@ func (h workbenchHandlers) getWork(w http.ResponseWriter, r *http.Request) error
 			out.Acts[i].DepartmentID, out.Acts[i].DepartmentName = a.Department.ID, a.Department.Name
 		}
 	}
+	out.Application = work.Application
 	if work.Verdict != nil {
 		out.Verdict = new(verdictOf(*work.Verdict))
 	}

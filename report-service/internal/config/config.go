@@ -34,6 +34,11 @@ type Config struct {
 	// Comments says whether residents comment on reports. The page reads it too.
 	Comments config.Switch `env:"COMMENTS" envDefault:"off" example:"on"`
 
+	// Open311 says whether applications of others read and file reports by Open311, and
+	// Open311PerKey how often each may file.
+	Open311       config.Switch   `env:"OPEN311" envDefault:"off" example:"on"`
+	Open311PerKey ratelimit.Limit `env:"OPEN311_PER_KEY" envDefault:"600/1h"`
+
 	// QuestionDays is on how many days the city works until a reporter must have answered.
 	QuestionDays int `env:"QUESTION_DAYS" envDefault:"10" example:"5"`
 	// VerdictDays is for how many working days reporters may say whether what was resolved

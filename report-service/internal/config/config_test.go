@@ -36,6 +36,7 @@ func TestEnvironment(t *testing.T) {
 			"CITY_NAME":       {"<geheim>"},
 			"CITY_LANGUAGES":  {"geheim", "id,id"},
 			"COMMENTS":        {"yes", "1"},
+			"OPEN311":         {"yes", "1"},
 			"QUESTION_DAYS":   {"0", "61", "10d"},
 			"VERDICT_DAYS":    {"-1", "91", "ten"},
 

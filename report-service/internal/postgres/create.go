@@ -80,6 +80,9 @@ func (c *createChange) write(w *writeBatch) error {
 	if c.idempotent != nil {
 		storeResponse(&w.others, c.key, c.idempotent)
 	}
+	if f.Application != uuid.Nil {
+		w.others.Queue(`insert into open311_reports (report_id, key_id) values ($1, $2)`, f.ID, f.Application)
+	}
 	w.filings = append(w.filings, newFiling{f, c.deadline, w.announced()})
 	w.history = append(w.history, historyRow{f.ID, report.Change{To: f.Status, Version: f.Version, At: f.CreatedAt}})
 	return nil

@@ -67,6 +67,12 @@ func (s *Workbench) Details(ctx context.Context, id uuid.UUID) (report.TaskDetai
 		return report.TaskDetails{}, err
 	}
 	work := report.TaskDetails{Task: task, Acts: acts, Duplicates: duplicates}
+	err = s.db.pool.QueryRow(ctx, `
+		select coalesce((select k.name from open311_reports o join open311_keys k on k.id = o.key_id where o.report_id = $1), '')`, id).
+		Scan(&work.Application)
+	if err != nil {
+		return report.TaskDetails{}, fmt.Errorf("select application: %w", err)
+	}
 	return work, s.verdicts(ctx, &work)
 }
 

@@ -195,7 +195,8 @@ func (w *writeBatch) queueFilings(b *pgx.Batch) {
 		column(w.filings, func(f newFiling) int32 { return f.Area.ID }))
 	b.Queue(`
 		insert into reporters (report_id, reporter_id, reporter_name)
-		select * from unnest($1::uuid[], $2::text[], $3::text[])`,
+		select * from unnest($1::uuid[], $2::text[], $3::text[]) as new (report_id, reporter_id, reporter_name)
+		where reporter_id <> ''`, // an application is not a reporter
 		ids,
 		column(w.filings, func(f newFiling) string { return f.Reporter.ID }),
 		column(w.filings, func(f newFiling) string { return f.Reporter.Name }))

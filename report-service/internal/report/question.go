@@ -18,7 +18,10 @@ const (
 // The faults of questions.
 var (
 	ErrAskedAlready = fault.New(AskedAlready, "the report has an open question already")
-	ErrNotAsked     = fault.New(NotAsked, "no question about the report is open")
+	// ErrNobodyToAsk refuses a question about a report without a reporter: an application
+	// filed it, or its reporter was erased.
+	ErrNobodyToAsk = fault.New(fault.Conflict, "the report has no reporter whom the city knows, so nobody could answer")
+	ErrNotAsked    = fault.New(NotAsked, "no question about the report is open")
 	// ErrUnknownQuestion refuses a request about a question that does not exist.
 	ErrUnknownQuestion = fault.New(fault.NotFound, "there is no such question about the report")
 )

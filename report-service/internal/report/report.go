@@ -125,7 +125,8 @@ type Outlook struct {
 // this package and the database: only Views and events leave.
 type Filing struct {
 	Report
-	Reporter Reporter
+	Reporter    Reporter  // without an id if an application filed it: nobody did whom we know
+	Application uuid.UUID // that filed it by Open311; zero for none
 	// Restricted is the version at which an official made it one ForOfficials; 0 if its
 	// reporter did, or nobody.
 	Restricted int64

@@ -155,6 +155,8 @@ type TaskDetails struct {
 	Acts       []Act       // oldest first
 	Duplicates []uuid.UUID // oldest first
 	Verdict    *Verdict    // the reporter's last; nil for none
+	// Application is the name of the one that filed it by Open311; empty for none.
+	Application string
 	// Disputes are the verdicts of duplicates' reporters on which no official has decided.
 	Disputes []DuplicateVerdict
 }

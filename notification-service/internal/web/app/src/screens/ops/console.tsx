@@ -19,6 +19,7 @@ import { Email } from './email/email';
 import { health, partOf, useHealth, type Service } from './health';
 import { lightsOf } from './lights';
 import { MessageStory } from './message/message';
+import { Open311 } from './open311';
 import { Outbox } from './outbox';
 import { Overview } from './overview';
 import { Queues } from './queues';
@@ -65,6 +66,7 @@ const sections: [Section, ...Section[]] = [
   { path: 'areas', name: 'areas', view: Areas, setting: true },
   { path: 'departments', name: 'departments', view: Departments, setting: true },
   { path: 'calendar', name: 'calendar', view: CityCalendar, setting: true },
+  { path: 'open311', name: 'open311', view: Open311, setting: true },
   { path: 'city', name: 'city', view: City, setting: true },
 ];
 

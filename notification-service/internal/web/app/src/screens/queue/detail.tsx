@@ -158,6 +158,7 @@ function Head({ task, open, onCorrect }: { task: Task; open: OpenWork; onCorrect
         <span>{categoryName(task)}</span>
         {task.privacy_level === 'anonymous' && <span>{t('report.by-nobody')}</span>}
         {words?.reporter && <span>{t('report.by', { name: words.reporter })}</span>}
+        {open.work.value?.application && <span>{t('work.application', { name: open.work.value.application })}</span>}
         <Time at={task.created_at} full />
         <span>
           {number(task.score)} {tn('score', task.score)}

@@ -1,0 +1,143 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// Open311 are the applications that file reports by Open311, and what they read.
+type Open311 struct{ db *DB }
+
+// NewOpen311 returns the applications in db.
+func NewOpen311(db *DB) *Open311 { return &Open311{db} }
+
+// Applications returns all applications, the newest first.
+func (s *Open311) Applications(ctx context.Context) ([]report.Application, error) {
+	return collect(ctx, s.db.pool, "select applications", scanApplication, `
+		select id, name, made_at, revoked_at, (select count(*) from open311_reports where key_id = id)
+		from open311_keys order by made_at desc, id desc`)
+}
+
+func scanApplication(row pgx.CollectableRow) (a report.Application, err error) {
+	err = row.Scan(&a.ID, &a.Name, &a.MadeAt, &a.RevokedAt, &a.Reports)
+	a.MadeAt = a.MadeAt.UTC()
+	if a.RevokedAt != nil {
+		a.RevokedAt = new(a.RevokedAt.UTC())
+	}
+	return a, err
+}
+
+// Add keeps a new application, of whose key hash is.
+func (s *Open311) Add(ctx context.Context, a report.Application, hash []byte, by report.Official) error {
+	return pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `insert into open311_keys (id, name, hash, made_at) values ($1, $2, $3, $4)`, a.ID, a.Name, hash, a.MadeAt)
+		if err != nil {
+			return fmt.Errorf("insert application: %w", err)
+		}
+		return recordSetting(ctx, tx, by, "open311", map[string]any{"keys_made": []string{a.Name}})
+	})
+}
+
+// Revoke ends the key of an application, for ever. One that has ended stays as it is.
+func (s *Open311) Revoke(ctx context.Context, id uuid.UUID, by report.Official) error {
+	return pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
+		var name string
+		var revoked bool
+		err := tx.QueryRow(ctx, `select name, revoked_at is not null from open311_keys where id = $1 for update`, id).Scan(&name, &revoked)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return report.ErrNoApplication
+		case err != nil:
+			return fmt.Errorf("select key: %w", err)
+		case revoked:
+			return nil
+		}
+		if _, err := tx.Exec(ctx, `update open311_keys set revoked_at = now() where id = $1`, id); err != nil {
+			return fmt.Errorf("revoke key: %w", err)
+		}
+		return recordSetting(ctx, tx, by, "open311", map[string]any{"keys_revoked": []string{name}})
+	})
+}
+
+// Application returns the id of the application whose key has the hash, if it is valid.
+func (s *Open311) Application(ctx context.Context, hash []byte) (id uuid.UUID, err error) {
+	err = s.db.pool.QueryRow(ctx, `select id from open311_keys where hash = $1 and revoked_at is null`, hash).Scan(&id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return id, report.ErrNoApplication
+	}
+	if err != nil {
+		return id, fmt.Errorf("select application: %w", err)
+	}
+	return id, nil
+}
+
+// earthSQL is the distance in metres of a report from a latitude and longitude.
+const earthSQL = `2 * 6371000 * asin(least(1, sqrt(power(sin(radians(r.latitude - %[1]s) / 2), 2)
+	+ cos(radians(%[1]s)) * cos(radians(r.latitude)) * power(sin(radians(r.longitude - %[2]s) / 2), 2))))`
+
+// metresPerDegree are those of a degree of latitude, rather too few.
+const metresPerDegree = 111_000
+
+// Requests returns the reports that q asks for. Everybody sees them.
+func (s *Open311) Requests(ctx context.Context, q report.RequestQuery) ([]report.ServiceRequest, error) {
+	var sql query
+	q.Filter.Hidden, q.Filter.Withdrawn, q.Filter.Reporter = false, false, "" // whoever asks
+	sql.filter(q.Filter)
+	if q.IDs != nil {
+		sql.and(`r.id = any(%s)`, q.IDs)
+	}
+	if !q.ChangedFrom.IsZero() {
+		sql.and(`r.updated_at >= %s`, q.ChangedFrom)
+	}
+	if q.Near != nil {
+		degrees := q.Radius / metresPerDegree
+		sql.and(`r.latitude between %s and %s`, q.Near.Latitude-degrees, q.Near.Latitude+degrees)
+		sql.and(earthSQL+` <= %[3]s`, q.Near.Latitude, q.Near.Longitude, q.Radius)
+	}
+	return collect(ctx, s.db.pool, "select requests", scanRequest, `
+		select r.id, r.title, r.description, r.category_id, r.latitude, r.longitude, r.address, r.status, r.created_at, r.updated_at,
+			coalesce((select h.note from status_history h where h.report_id = r.id and h.note <> '' order by h.id desc limit 1), ''),
+			(select ph.id from photos ph where ph.report_id = r.id and ph.state = 'ready' order by ph.created_at, ph.id limit 1)
+		from reports r`+sql.where()+` order by r.created_at desc, r.id desc limit `+sql.arg(q.Limit)+` offset `+sql.arg(q.Offset), sql.args...)
+}
+
+func scanRequest(row pgx.CollectableRow) (r report.ServiceRequest, err error) {
+	var latitude, longitude *float64
+	var photo *uuid.UUID
+	err = row.Scan(&r.ID, &r.Title, &r.Description, &r.Category, &latitude, &longitude, &r.Address, &r.Status, &r.CreatedAt, &r.UpdatedAt,
+		&r.Note, &photo)
+	if latitude != nil && longitude != nil {
+		r.Position = &report.Position{Latitude: *latitude, Longitude: *longitude}
+	}
+	if photo != nil {
+		r.Photo = *photo
+	}
+	return r, err
+}
+
+// Updates returns what officials did to reports that everybody sees, and said to everybody.
+func (s *Open311) Updates(ctx context.Context, q report.UpdateQuery) ([]report.RequestUpdate, error) {
+	var sql query
+	sql.and(`r.hidden_reason is null`)
+	sql.and(`h.from_status is not null`)
+	sql.and(`(h.kind is null or h.kind = %s)`, report.Kept)
+	if q.IDs != nil {
+		sql.and(`h.report_id = any(%s)`, q.IDs)
+	}
+	if !q.From.IsZero() {
+		sql.and(`h.changed_at >= %s`, q.From)
+	}
+	if !q.To.IsZero() {
+		sql.and(`h.changed_at < %s`, q.To)
+	}
+	return collect(ctx, s.db.pool, "select updates", pgx.RowToStructByPos[report.RequestUpdate], `
+		select h.id, h.report_id, h.to_status, h.note, h.changed_at
+		from status_history h join reports r on r.id = h.report_id`+sql.where()+`
+		order by h.changed_at, h.id limit `+sql.arg(q.Limit)+` offset `+sql.arg(q.Offset), sql.args...)
+}

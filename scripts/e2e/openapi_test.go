@@ -28,9 +28,15 @@ type operation struct {
 // describe reads the document that a service serves.
 func (c *stack) describe(p *process) document {
 	c.t.Helper()
+	return c.describeAt(p, "/openapi.json")
+}
+
+// describeAt reads the document that a service serves at path.
+func (c *stack) describeAt(p *process, path string) document {
+	c.t.Helper()
 	service, doc := client.New(p.url()), document{}
 	defer service.CloseIdle()
-	if err := service.Do(c.t.Context(), http.MethodGet, "/openapi.json", nil, &doc); err != nil {
+	if err := service.Do(c.t.Context(), http.MethodGet, path, nil, &doc); err != nil {
 		c.t.Fatalf("read the OpenAPI document: %v", err)
 	}
 	return doc

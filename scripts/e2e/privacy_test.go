@@ -271,6 +271,13 @@ func (c *canary) searchAnswers() {
 	}
 	for _, p := range []*process{c.report, c.notification} {
 		operations := c.describe(p).operations(values)
+		if p == c.report {
+			files := map[string][]string{}
+			for _, id := range append(values["id"], "2") { // a category
+				files["file"] = append(files["file"], id+".xml", id+".json")
+			}
+			operations = append(operations, c.describeAt(p, "/open311/openapi.json").operations(files)...)
+		}
 		for _, path := range selfDescriptions {
 			operations = append(operations, operation{http.MethodGet, path, nil, path})
 			c.searchOperations(p, path)

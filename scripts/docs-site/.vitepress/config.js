@@ -144,7 +144,14 @@ export default defineConfig({
     ],
     sidebar: menu('README.md'),
     outline: { level: [2, 3] },
-    search: { provider: 'local', options: { locales: { id: { translations: words } } } },
+    search: {
+      provider: 'local',
+      options: {
+        locales: { id: { translations: words } },
+        // Guides and how-tos come before fields of the APIs, and reasons.
+        miniSearch: { searchOptions: { boostDocument: (id) => (/\/(api|decisions)\//.test(id) ? 0.4 : 1) } },
+      },
+    },
     socialLinks: [{ icon: 'github', link: repository }],
   },
 });

@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-.PHONY: help help-all up down status logs clean demo page screenshots build test test-quick check \
+.PHONY: help help-all up down status logs clean demo page docs docs-serve screenshots build test test-quick check \
   lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-webhooks bench-mail bench-streams bench-city bench-page \
   test-kubernetes chaos chaos-cluster chaos-stream bench-compare
 
@@ -44,6 +44,12 @@ demo: ## start the stack and walk the main job on sample reports
 
 page: ## build the page that notification-service embeds; needs Node.js 18 or later
 	@scripts/page.sh build
+
+docs: ## build the documentation site into bin/docs; needs Node.js 20 or later
+	@scripts/docs.sh build
+
+docs-serve: ## show the documentation site while it is edited
+	@scripts/docs.sh serve
 
 screenshots: ## take the pictures in docs/screenshots again, from a stack started with GATEWAY_LIMITS=off
 	@secret=$${STACK_DIR:-.stack}/native/secrets/rabbitmq/rabbitmq_url; \

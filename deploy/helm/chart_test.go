@@ -476,6 +476,41 @@ func TestWaysOut(t *testing.T) {
 	}
 }
 
+// The chart takes the values of the manual, and mounts the map that they name.
+func TestValuesOfTheManual(t *testing.T) {
+	t.Parallel()
+	_, values, _ := strings.Cut(read(t, "../../docs/kubernetes.md"), "```yaml\n")
+	values, _, found := strings.Cut(values, "```")
+	if !found {
+		t.Fatal("kubernetes.md has no block of values")
+	}
+	objects, _, err := render(t, "minimal.yaml", values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := 0
+	for _, o := range objects {
+		if o.kind() == "Deployment" {
+			programs++
+		}
+	}
+	if programs != 5 {
+		t.Errorf("the values make %d deployments, must make four programs and the gateway", programs)
+	}
+}
+
+// The manual of backups names every secret that is not the address of a server.
+func TestEverySecretHasARowInTheManual(t *testing.T) {
+	t.Parallel()
+	_, rows, _ := strings.Cut(read(t, "../../docs/backup.md"), "## Secrets\n")
+	rows, _, _ = strings.Cut(rows, "\n## ")
+	for _, name := range secret {
+		if !slices.Contains([]string{"DATABASE_URL", "RABBITMQ_URL", "RABBITMQ_MANAGEMENT_URL"}, name) && !strings.Contains(rows, "`"+name+"`") {
+			t.Errorf("backup.md has no row for %s", name)
+		}
+	}
+}
+
 // A missing or wrong value stops the rendering, and is named.
 func TestWrongValues(t *testing.T) {
 	t.Parallel()

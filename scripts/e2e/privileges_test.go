@@ -429,6 +429,44 @@ func TestDatabasesWithoutASuperuser(t *testing.T) {
 	d.checkRefusals()
 }
 
+// Where the provider makes databases and roles, the statements of the manual give the
+// service's role the same rights as the script.
+func TestDatabasesMadeByHand(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	d := &privateDatabases{t, pgtest.StartServer(t), ""}
+	_, manual, _ := strings.Cut(string(must(os.ReadFile(filepath.Join(root(), "docs/postgresql.md")))), "```sql\n")
+	manual, _, _ = strings.Cut(manual, "```")
+	provider := must(pgx.Connect(ctx, d.server.URL("postgres")))
+	for name, db := range map[string]migrations.Database{"reports": migrations.Report, "notifications": migrations.Notification} {
+		role := "cityconnect_" + name
+		for _, sql := range []string{
+			"create role " + role + " login password 'secret-" + name + "_password'",
+			"create role " + role + "_owner login password 'secret-" + name + "_owner_password'",
+			"create database " + role + " owner " + role + "_owner",
+		} {
+			if _, err := provider.Exec(ctx, sql); err != nil {
+				t.Fatalf("%s: %v", sql, err)
+			}
+		}
+		owner := must(pgx.Connect(ctx, d.url(name, "_owner")))
+		if _, err := owner.Exec(ctx, strings.ReplaceAll(manual, "reports", name)); err != nil {
+			t.Fatalf("the manual's statements for %s: %v", name, err)
+		}
+		_ = owner.Close(ctx)
+		if err := migrations.Up(ctx, d.url(name, "_owner"), db); err != nil {
+			t.Fatalf("migrate: %v", err)
+		}
+		service := must(pgx.Connect(ctx, d.url(name, "")))
+		if _, err := service.Exec(ctx, "delete from erasures; select version from schema_migrations"); err != nil {
+			t.Errorf("the service of %s: %v", name, err)
+		}
+		_ = service.Close(ctx)
+	}
+	_ = provider.Close(ctx)
+	d.checkRefusals()
+}
+
 // url returns the address of a database for its service, or for its owner with
 // the suffix _owner.
 func (d *privateDatabases) url(name, suffix string) string {

@@ -14,24 +14,31 @@ func TestManualsKnowEveryStatus(t *testing.T) {
 	t.Parallel()
 	checkTransitions(t, "docs/problems.md", "From *pending*", regexp.MustCompile(`\*([a-z ]+)\*`))
 	checkTransitions(t, "docs/openapi/report-service.yaml", "`pending` leads to", regexp.MustCompile("`([a-z_]+)`"))
-	var indonesian map[string]string
-	if err := json.Unmarshal(read(t, page+"/lang/id.json"), &indonesian); err != nil {
-		t.Fatal(err)
-	}
-	for _, status := range constants(t, "Status") {
-		name := indonesian["status."+status]
-		checkText(t, "README.md", "*"+strings.ReplaceAll(status, "_", " ")+"*")
-		checkText(t, "README.id.md", "*"+name+"*")
-		checkText(t, "docs/id/residents.md", "| "+name+" | ")
-		var leads []string
-		for _, transition := range report.Status(status).Transitions() {
-			to := indonesian["status."+string(transition.To)]
-			if transition.NoteRequired {
-				to += " (dengan alasan)"
-			}
-			leads = append(leads, to)
+	for _, in := range []struct{ language, folder, readme, reason string }{
+		{"en", "docs", "", " (with a reason)"},
+		{"id", "docs/id", "README.id.md", " (dengan alasan)"},
+	} {
+		var words map[string]string
+		if err := json.Unmarshal(read(t, page+"/lang/"+in.language+".json"), &words); err != nil {
+			t.Fatal(err)
 		}
-		checkText(t, "docs/id/officials.md", "| "+name+" | "+strings.Join(leads, ", ")+" |")
+		for _, status := range constants(t, "Status") {
+			name := words["status."+status]
+			checkText(t, "README.md", "*"+strings.ReplaceAll(status, "_", " ")+"*")
+			if in.readme != "" {
+				checkText(t, in.readme, "*"+name+"*")
+			}
+			checkText(t, in.folder+"/residents.md", "| "+name+" | ")
+			var leads []string
+			for _, transition := range report.Status(status).Transitions() {
+				to := words["status."+string(transition.To)]
+				if transition.NoteRequired {
+					to += in.reason
+				}
+				leads = append(leads, to)
+			}
+			checkText(t, in.folder+"/officials.md", "| "+name+" | "+strings.Join(leads, ", ")+" |")
+		}
 	}
 }
 

@@ -1,0 +1,11 @@
+/** Builds the site, and fails if that says anything that is a warning. */
+import { spawnSync } from 'node:child_process';
+
+const { status, stdout, stderr } = spawnSync('npx', ['vitepress', 'build'], { encoding: 'utf8' });
+process.stdout.write(stdout);
+process.stderr.write(stderr);
+const warning = /^.*(warn|deprecat|could not|not found|\(!\)).*$/im.exec(stdout + stderr);
+if (status !== 0 || warning) {
+  console.error(`docs: the build failed${warning ? `, or warned: ${warning[0].trim()}` : ''}`);
+  process.exit(1);
+}

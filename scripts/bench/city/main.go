@@ -31,7 +31,7 @@ var (
 	rounds  = flag.Int("rounds", 25, "requests of each kind")
 	turns   = flag.Int("turns", 3, "turns with and without a flood")
 	turn    = flag.Duration("turn", 20*time.Second, "how long each of them is")
-	only    = flag.String("only", "", "measure only the `part` flood")
+	only    = flag.String("only", "", "measure only this `part`: answers, areas or flood")
 	binary  = flag.String("service", "../../bin/report-service", "report-service's `program`")
 	migrate = flag.String("migrate", "../../bin/migrate", "the `program` that migrates")
 )
@@ -67,13 +67,16 @@ func run(ctx context.Context, bed *testbed.Bed) error {
 	if b.token, err = b.service.Token("olga", "official"); err != nil {
 		return fmt.Errorf("sign a token: %w", err)
 	}
-	if *only != "flood" {
-		if err := b.measure(ctx); err != nil {
+	for _, part := range []struct {
+		name    string
+		measure func(context.Context) error
+	}{{"answers", b.measure}, {"areas", b.locate}, {"flood", b.flood}} {
+		if *only != "" && *only != part.name {
+			continue
+		}
+		if err := part.measure(ctx); err != nil {
 			return err
 		}
-	}
-	if err := b.flood(ctx); err != nil {
-		return err
 	}
 	b.figures.Print()
 	return nil
@@ -152,10 +155,7 @@ func (b *bench) measure(ctx context.Context) error {
 	if err := b.queue(ctx); err != nil {
 		return err
 	}
-	if err := b.exports(ctx); err != nil {
-		return err
-	}
-	return b.locate(ctx)
+	return b.exports(ctx)
 }
 
 // locate uploads areas, and says how long the job took that sorts all reports into them.

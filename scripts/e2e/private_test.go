@@ -111,8 +111,8 @@ func (c *stack) workInPrivate(anas *screen, scoped *otherSystem, ana, olga *clie
 	correct(c.t, olga, report)
 	askReporter(c.t, olga, report, "Which door?")
 	answerQuestion(c.t, ana, report, "The back door")
-	move(c.t, olga, report, "resolved", "He has left")
-	giveVerdict(c.t, ana, report, false, "He is back")
+	move(c.t, olga, report, "resolved", "The landlord has left")
+	giveVerdict(c.t, ana, report, false, "The landlord is back")
 	anas.await(5) // two statuses, a reply, a correction and a question
 	scoped.await(5)
 	requests, _ := scoped.seen()

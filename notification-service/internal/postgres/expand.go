@@ -29,7 +29,7 @@ import (
 // A correction goes to the endpoints of the category and the area that the report had
 // before, as well: otherwise they would keep it for ever.
 //
-// What is about a report that only the city sees goes to endpoints with the scope alone.
+// Events of reports that only the city sees go to endpoints with the scope alone.
 //
 // Events from before a report was hidden are not sent, and redacted words are removed
 // from the others: see apply.sql.

@@ -17,8 +17,8 @@ func private(m event.Message) event.Message {
 	return m
 }
 
-// What is about a report that only the city sees is for its reporter and officials: nobody
-// who follows it and no feed gets it, whatever officials do, and neither does an endpoint
+// Messages about a report that only the city sees are for its reporter and officials:
+// nobody who follows it and no feed gets them, whatever officials do, and neither does an endpoint
 // without the scope, not by a recovery either.
 func TestPrivateReportIsForTheCity(t *testing.T) {
 	t.Parallel()

@@ -146,7 +146,8 @@ func TestFiledForTheCityStaysSo(t *testing.T) {
 	private("hiding the name")
 }
 
-// What closes a private report is for its reporter: no report that others filed follows it.
+// The words that close a private report are for its reporter: no report that others filed
+// follows it.
 func TestNothingFollowsAPrivateReport(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

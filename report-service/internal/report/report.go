@@ -47,7 +47,7 @@ const (
 	ForOfficials Visibility = "officials"
 )
 
-// PrivateReason hides a report ForOfficials in the database. It is no official's reason,
+// PrivateReason hides a report ForOfficials in the database. Officials do not give it,
 // so that a Report has no HiddenReason for it.
 const PrivateReason = "private"
 

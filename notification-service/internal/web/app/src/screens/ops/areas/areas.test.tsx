@@ -37,7 +37,7 @@ async function show() {
 async function upload(content: string) {
   const input = root.querySelector<HTMLInputElement>('input[type=file]')!;
   Object.defineProperty(input, 'files', { value: [new File([content], 'areas.geojson')], configurable: true });
-  await act(() => input.dispatchEvent(new Event('change', { bubbles: true })));
+  await act(() => void input.dispatchEvent(new Event('change', { bubbles: true })));
   await act(async () => {
     root.querySelector('form')!.dispatchEvent(new Event('submit', { bubbles: true, cancelable: true }));
     await settled();

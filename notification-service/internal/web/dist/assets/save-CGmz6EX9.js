@@ -1,0 +1,1 @@
+function a(t,c,n){const e=URL.createObjectURL(t);Object.assign(document.createElement("a"),{href:e,download:`${c}-${new Date().toISOString().slice(0,10)}.${n}`}).click(),URL.revokeObjectURL(e)}export{a as s};

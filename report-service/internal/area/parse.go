@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	// MaxBytes and MaxAreas bound a file.
+	// MaxBytes bounds a file.
 	MaxBytes = 5 << 20
+	// MaxAreas bounds how many areas a file has.
 	MaxAreas = 500
 
 	maxName      = 80

@@ -34,7 +34,8 @@ alter table reports add column area_id integer not null default 0; -- 0 outside 
 create index reports_by_area on reports (area_id, created_at desc, id desc) where area_id <> 0;
 
 -- The counts of the queue look at no row: who is in charge depends on the area, too.
-create index reports_counted on reports (status, category_id, department_id, assignee_id, created_at) include (area_id) where hidden_reason is null;
+create index reports_counted on reports (status, category_id, department_id, assignee_id, created_at) include (area_id, hidden_reason)
+  where hidden_reason is null or visibility = 'officials' and hidden_reason = 'private';
 drop index reports_shown_queue;
 
 alter table settings_audit drop constraint settings_audit_setting_check;

@@ -87,7 +87,7 @@ const metresPerDegree = 111_000
 // Requests returns the reports that q asks for. Everybody sees them.
 func (s *Open311) Requests(ctx context.Context, q report.RequestQuery) ([]report.ServiceRequest, error) {
 	var sql query
-	q.Filter.Hidden, q.Filter.Withdrawn, q.Filter.Reporter = false, false, "" // whoever asks
+	q.Filter.Official, q.Filter.Hidden, q.Filter.Withdrawn, q.Filter.Reporter = false, false, false, "" // whoever asks
 	sql.filter(q.Filter)
 	if q.IDs != nil {
 		sql.and(`r.id = any(%s)`, q.IDs)

@@ -86,6 +86,7 @@ func TestWebhookIsKept(t *testing.T) {
 	store, pool := newStore(t)
 	filter := webhook.Filter{Types: []string{"report.created"}, Categories: []int32{2, 3}, Area: &webhook.Area{107.5, -7, 107.8, -6.8}}
 	want := endpoint(t, store, filter)
+	want.Scopes = []string{} // as the database says none
 	got, err := store.Endpoints.Get(t.Context(), want.ID)
 	if err != nil {
 		t.Fatal(err)

@@ -481,7 +481,8 @@ with fresh as (
     when d.report_version = any(m.redacted_notes) then d.data - 'hidden' - 'note'
     else d.data - 'hidden'
   end || jsonb_build_object('report_title', m.title, 'words_version', m.version)
-    || case when m.hidden then '{"hidden": true}'::jsonb else '{}' end) end as data,
+    || case when m.hidden then '{"hidden": true}'::jsonb else '{}' end
+    || case when d.data ? 'private' then '{"private": true}'::jsonb else '{}' end) end as data,
     m.version is not null as moderated,
     row_number() over (partition by d.stream order by d.place) as nth,
     count(*) over (partition by d.stream) as total
@@ -555,7 +556,8 @@ with fresh as (
     when d.report_version = any(m.redacted_notes) then d.data - 'hidden' - 'note'
     else d.data - 'hidden'
   end || jsonb_build_object('report_title', m.title, 'words_version', m.version)
-    || case when m.hidden then '{"hidden": true}'::jsonb else '{}' end) end as data,
+    || case when m.hidden then '{"hidden": true}'::jsonb else '{}' end
+    || case when d.data ? 'private' then '{"private": true}'::jsonb else '{}' end) end as data,
     m.version is not null as moderated,
     row_number() over (partition by d.stream order by d.place) as nth,
     count(*) over (partition by d.stream) as total
@@ -638,7 +640,8 @@ with fresh as (
     when d.report_version = any(m.redacted_notes) then d.data - 'hidden' - 'note'
     else d.data - 'hidden'
   end || jsonb_build_object('report_title', m.title, 'words_version', m.version)
-    || case when m.hidden then '{"hidden": true}'::jsonb else '{}' end) end as data,
+    || case when m.hidden then '{"hidden": true}'::jsonb else '{}' end
+    || case when d.data ? 'private' then '{"private": true}'::jsonb else '{}' end) end as data,
     m.version is not null as moderated,
     row_number() over (partition by d.stream order by d.place) as nth,
     count(*) over (partition by d.stream) as total
@@ -724,7 +727,8 @@ with fresh as (
     when d.report_version = any(m.redacted_notes) then d.data - 'hidden' - 'note'
     else d.data - 'hidden'
   end || jsonb_build_object('report_title', m.title, 'words_version', m.version)
-    || case when m.hidden then '{"hidden": true}'::jsonb else '{}' end) end as data,
+    || case when m.hidden then '{"hidden": true}'::jsonb else '{}' end
+    || case when d.data ? 'private' then '{"private": true}'::jsonb else '{}' end) end as data,
     m.version is not null as moderated,
     row_number() over (partition by d.stream order by d.place) as nth,
     count(*) over (partition by d.stream) as total
@@ -822,7 +826,8 @@ with fresh as (
     when d.report_version = any(m.redacted_notes) then d.data - 'hidden' - 'note'
     else d.data - 'hidden'
   end || jsonb_build_object('report_title', m.title, 'words_version', m.version)
-    || case when m.hidden then '{"hidden": true}'::jsonb else '{}' end) end as data,
+    || case when m.hidden then '{"hidden": true}'::jsonb else '{}' end
+    || case when d.data ? 'private' then '{"private": true}'::jsonb else '{}' end) end as data,
     m.version is not null as moderated,
     row_number() over (partition by d.stream order by d.place) as nth,
     count(*) over (partition by d.stream) as total
@@ -925,7 +930,8 @@ with fresh as (
     when d.report_version = any(m.redacted_notes) then d.data - 'hidden' - 'note'
     else d.data - 'hidden'
   end || jsonb_build_object('report_title', m.title, 'words_version', m.version)
-    || case when m.hidden then '{"hidden": true}'::jsonb else '{}' end) end as data,
+    || case when m.hidden then '{"hidden": true}'::jsonb else '{}' end
+    || case when d.data ? 'private' then '{"private": true}'::jsonb else '{}' end) end as data,
     m.version is not null as moderated,
     row_number() over (partition by d.stream order by d.place) as nth,
     count(*) over (partition by d.stream) as total

@@ -45,7 +45,7 @@ const ownReportsSQL = `
 	  'created_at', r.created_at, 'updated_at', r.updated_at, 'withdrawn_at', r.withdrawn_at,
 	  'history', (
 	    select coalesce(jsonb_agg(jsonb_build_object('kind', h.kind, 'status', h.to_status, 'correction', h.correction, 'changed_at', h.changed_at,
-	      'note', case when h.redacted_at is null then h.note end) order by h.id), '[]')
+	      'note', h.note) order by h.id), '[]')
 	    from status_history h where h.report_id = r.id),
 	  'photos', (
 	    select coalesce(jsonb_agg(jsonb_build_object('id', f.id, 'state', f.state, 'alt', f.alt, 'width', f.width, 'height', f.height,

@@ -40,7 +40,12 @@ helm() { GOWORK=off go -C deploy/helm test -count=1 ./...; }
 stacks &
 stacks=$!
 # The linters give way: on a busy machine they would otherwise be left over.
-{ step page page && step lint nice -n 5 scripts/lint.sh; } &
+{
+  code=0
+  step page page || code=1
+  step lint nice -n 5 scripts/lint.sh || code=1
+  exit "$code"
+} &
 lint=$!
 
 # What the walks of `make test` left of the end-to-end tests.

@@ -20,7 +20,7 @@ walks='^(TestReportServiceKilled.*|TestNotificationServiceKilledMidStream|TestBr
 begin() {
   mkdir -p "$logs"
   : >"$flaky_list"
-  rm -f "$logs"/*.tests.json "$logs"/*.flaky
+  rm -f "$logs"/*.tests.json "$logs"/*.flaky "$logs"/page.log
   # What is in the tests' server need not survive the machine. Each of the thousand
   # databases that they drop would wait until the disk has all that is in the
   # others. Benchmarks start it without this.
@@ -111,7 +111,8 @@ await() { wait "$2" || failed+=("$1"); }
 report() {
   local user=0 system=0 child_user child_system
   # A run in which nothing was flaky has no such files.
-  find "$logs" -name '*.flaky' -exec sed -n 's/^\(.*\): 2 runs, 1 failures\?.*/\1/p' {} + | sort -u >"$flaky_list"
+  find "$logs" \( -name '*.flaky' -o -name page.log \) -exec \
+    sed -n 's/^\(.*\): 2 runs, 1 failures\?.*/\1/p; s/^flaky: /page: /p' {} + | sort -u >"$flaky_list"
   if [[ -s $flaky_list ]]; then
     echo 'flaky, passed when run again:'
     sed 's/^/  /' "$flaky_list"

@@ -83,6 +83,9 @@ export default defineConfig({
     // What hangs ends; a busy machine is no fault of a test.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    // As with the tests in Go: one that passes at its second run is named as flaky.
+    retry: 1,
+    reporters: ['default', { onTestCaseResult: (test) => void (test.diagnostic()?.flaky && console.log(`flaky: ${test.fullName}`)) }],
     // A spy or a global of one test must not reach the next.
     restoreMocks: true,
     unstubGlobals: true,

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import type { Report } from '../api/client';
 import { t } from '../lang/dialogue';
@@ -24,8 +24,8 @@ export function ReporterPart({ open, report }: { open: OpenReport; report: Repor
   const [answered, setAnswered] = useState(false);
   const said = answered && !question;
   const status = useRef<HTMLParagraphElement>(null);
-  useEffect(() => {
-    // The form that had the focus is gone.
+  useLayoutEffect(() => {
+    // The form that had the focus is gone: at no time does a key go to nothing.
     if (said) status.current?.focus();
   }, [said]);
   const items = dialogue.items.value;

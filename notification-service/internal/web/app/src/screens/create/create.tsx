@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import { Failure } from '../../api/client';
 import { t } from '../../lang/i18n';
@@ -57,7 +57,7 @@ export function CreateScreen() {
   }, [error]);
   const heading = useRef<HTMLHeadingElement>(null);
   const [moved, setMoved] = useState(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!moved) return;
     window.scrollTo(0, 0);
     heading.current?.focus({ preventScroll: true });

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import { Failure, must, reportService, type Contact, type Outlook, type Report } from '../../api/client';
 import { number, t, tn } from '../../lang/filed';
@@ -36,7 +36,7 @@ export function FiledScreen({ path: [, id = ''] }: { path: string[] }) {
     );
   useEffect(() => void load(), [id]);
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current?.focus({ preventScroll: true }), []);
+  useLayoutEffect(() => heading.current?.focus({ preventScroll: true }), []);
   if (error instanceof Failure && ['not-found', 'invalid-input'].includes(error.kind)) {
     return <NoPage title="problem.not-found" text="report.none" />;
   }

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import type { Task } from '../../api/client';
 import { useMedia } from '../../ui/media';
@@ -69,7 +69,7 @@ export function useRow(list: () => Task[], query: URLSearchParams, filtered: str
   const shown = wide || opened ? current : undefined;
 
   const had = useRef(0);
-  useEffect(() => {
+  useLayoutEffect(() => {
     // The last row is gone, and the focus with it.
     if (tasks.length === 0 && had.current > 0 && document.activeElement === document.body) focusHeading();
     had.current = tasks.length;
@@ -77,7 +77,7 @@ export function useRow(list: () => Task[], query: URLSearchParams, filtered: str
 
   /** Where the focus goes once it has been drawn. */
   const awaited = useRef<PaneFocus | undefined>(undefined);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const target = awaited.current && pane.current?.querySelector<HTMLElement>(SELECTORS[awaited.current]);
     if (!target) return;
     awaited.current = undefined;

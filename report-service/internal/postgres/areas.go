@@ -21,9 +21,9 @@ import (
 
 const (
 	// areaRows is how many reports a step of the job for areas examines. The job leaves
-	// a fifth of the time to others.
+	// a tenth of the time to others.
 	areaRows  = 5000
-	areaPause = 4
+	areaPause = 9
 	// areaSettled is after what time no report comes any more with an area of the list
 	// before: a replica has that for categoryLife, and a filing takes 5 s at most.
 	areaSettled = 10 * time.Second

@@ -60,8 +60,14 @@ cp deploy/third-party-notices.txt "$release/"
 # npm names what has a version; the page has that of the commit alone.
 cp -r "$work/first/notification-service/internal/web/app" "$work/page"
 if ! (cd "$work/page" && npm pkg set version=0.0.0 &&
-  npm sbom --package-lock-only --omit dev --sbom-format cyclonedx) >"$release/page-$version.cdx.json" 2>"$work/sbom.log"; then
-  rm "$release/page-$version.cdx.json"
+  npm sbom --package-lock-only --omit dev --sbom-format cyclonedx) >"$work/page.cdx.json" 2>"$work/sbom.log" ||
+  # npm writes when it ran and a random number, by which two releases would differ.
+  ! node -e '
+    const { serialNumber, ...bom } = JSON.parse(require("fs").readFileSync(process.argv[1]));
+    bom.metadata.timestamp = new Date(process.argv[2] * 1000).toISOString();
+    console.log(JSON.stringify(bom, null, 2));
+  ' "$work/page.cdx.json" "$commit_time" >"$release/page-$version.cdx.json" 2>>"$work/sbom.log"; then
+  rm -f "$release/page-$version.cdx.json"
   cat "$work/sbom.log" >&2
   echo 'release: the page has no bill of materials; npm 10 makes it'
 fi

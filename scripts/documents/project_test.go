@@ -122,6 +122,16 @@ func (p publicCode) checkRelease(t *testing.T) {
 	if _, err := time.Parse(time.DateOnly, p.ReleaseDate); p.ReleaseDate != "" && err != nil {
 		t.Error(err)
 	}
+	var chart struct {
+		Version    string
+		AppVersion string `yaml:"appVersion"`
+	}
+	if err := yaml.Unmarshal([]byte(read(t, "deploy/helm/cityconnect/Chart.yaml")), &chart); err != nil {
+		t.Fatal(err)
+	}
+	if newest[1] != "" && chart.Version != newest[1] || chart.AppVersion != chart.Version {
+		t.Errorf("the chart has version %q and appVersion %q, must be %q, as the changelog has it", chart.Version, chart.AppVersion, newest[1])
+	}
 }
 
 // Issue forms have what GitHub demands of them: otherwise it shows none.

@@ -13,6 +13,12 @@ import (
 // binaries is the folder with what TestMain built.
 var binaries string
 
+// services are the programs of a stack.
+var services = []string{
+	"./report-service/cmd/report-service", "./report-service/cmd/photo-worker",
+	"./notification-service/cmd/notification-service", "./notification-service/cmd/delivery-worker",
+}
+
 // buildFlags build programs as scripts/stack does. The race detector watches the
 // packages' own tests; in whole processes it would take half of the processors.
 var buildFlags = []string{"-ldflags=-s -w", "-gcflags=all=-dwarf=false"}
@@ -38,8 +44,7 @@ func run(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	binaries = dir
-	build := buildCommand(dir, "./report-service/cmd/report-service", "./report-service/cmd/photo-worker",
-		"./notification-service/cmd/notification-service", "./notification-service/cmd/delivery-worker", "./scripts/cmd/demo")
+	build := buildCommand(dir, append(slices.Clone(services), "./scripts/cmd/demo")...)
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "e2e: build: %v\n%s", err, out)
 		return 1

@@ -9,12 +9,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/platform/client"
@@ -43,12 +45,36 @@ var nextMigrations = map[migrations.Database]string{
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	next := buildNextRelease(t)
+	rollOut(prepareStack(t), binaries, next)
+}
+
+// A city that has the latest release takes today's programs in the same way, and goes back.
+func TestUpgradeFromRelease(t *testing.T) {
+	t.Parallel()
+	release, today := buildRelease(t), t.TempDir()
+	mustRun(t, buildCommand(today, append(slices.Clone(services), "./migrations/cmd/migrate")...))
 	c := prepareStack(t)
+	for db, pool := range c.databases() {
+		if _, err := pool.Exec(t.Context(), `drop schema public cascade; create schema public`); err != nil {
+			t.Fatal(err)
+		}
+		migrate(t, release, db, pool.Config().ConnString())
+	}
+	rollOut(c, release, today)
+}
+
+// rollOut starts the programs in the folder before on a stack, upgrades it to those in
+// next under load, and goes back.
+func rollOut(c *stack, before, next string) {
+	t := c.t
+	t.Helper()
 	ports := gatewaytest.FreePorts(t, 4)
 	c.report.env["HTTP_ADDR"], c.notification.env["HTTP_ADDR"] = ports[0], ports[1]
 	reports := []*process{c.report, newProcess(t, "report-service", with(c.report.env, "HTTP_ADDR", ports[2]))}
 	streams := []*process{c.notification, newProcess(t, "notification-service", with(c.notification.env, "HTTP_ADDR", ports[3]))}
-	for _, p := range slices.Concat(streams, reports) {
+	workers := []*process{c.worker, c.photo}
+	for _, p := range slices.Concat(streams, workers, reports) {
+		p.path = filepath.Join(before, filepath.Base(p.path))
 		p.start()
 		c.awaitReplica(p)
 	}
@@ -60,11 +86,8 @@ func TestRollingUpgrade(t *testing.T) {
 	load := c.startDay(city)
 	load.await(100)
 	watching, watched := c.watchReadiness(slices.Concat(reports, streams))
-	for db, url := range map[migrations.Database]string{
-		migrations.Report:       c.reportDB.Config().ConnString(),
-		migrations.Notification: c.notificationDB.Config().ConnString(),
-	} {
-		migrate(t, next, db, url)
+	for db, pool := range c.databases() {
+		migrate(t, next, db, pool.Config().ConnString())
 	}
 	load.await(100)
 	watching()
@@ -76,8 +99,8 @@ func TestRollingUpgrade(t *testing.T) {
 		name, programs string
 		replicas       []*process
 	}{
-		{"the next release", next, slices.Concat(streams, reports)}, // in the order of docs/upgrading.md
-		{"back", binaries, slices.Concat(reports, streams)},
+		{"the next release", next, slices.Concat(streams, workers, reports)}, // in the order of docs/upgrading.md
+		{"back", before, slices.Concat(reports, workers, streams)},
 	} {
 		for _, p := range release.replicas {
 			if code, _ := p.terminate(); code != 0 {
@@ -92,6 +115,43 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 	load.stop()
 	load.check(c)
+}
+
+// mustRun runs a command to its end.
+func mustRun(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
+}
+
+// databases returns the databases of the stack.
+func (c *stack) databases() map[migrations.Database]*pgxpool.Pool {
+	return map[migrations.Database]*pgxpool.Pool{migrations.Report: c.reportDB, migrations.Notification: c.notificationDB}
+}
+
+// buildRelease builds the programs of the latest release, and returns their folder. A
+// clone without tags has its commit.
+func buildRelease(t *testing.T) string {
+	t.Helper()
+	git := func(args ...string) string {
+		out, _ := exec.Command("git", slices.Concat([]string{"-C", root()}, args)...).Output() // empty without one
+		return strings.TrimSpace(string(out))
+	}
+	release := git("describe", "--tags", "--abbrev=0", "--match", "v[0-9]*")
+	if release == "" {
+		release = git("log", "-1", "--format=%H", "--grep=^release: [0-9]")
+	}
+	if release == "" {
+		t.Skip("the history of this clone has no release")
+	}
+	sources, programs := t.TempDir(), t.TempDir()
+	mustRun(t, exec.Command("sh", "-c", `git -C "$1" archive "$2" | tar -x -C "$3"`, "sh", root(), release, sources))
+	build := buildCommand(programs, append(slices.Clone(services), "./migrations/cmd/migrate")...)
+	build.Dir = sources
+	mustRun(t, build)
+	t.Logf("the release is %s", release)
+	return programs
 }
 
 // buildNextRelease builds the programs of today with one more migration for each
@@ -118,11 +178,7 @@ func buildNextRelease(t *testing.T) string {
 	if err := os.WriteFile(overlay, must(json.Marshal(map[string]any{"Replace": replace})), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	build := buildCommand(dir, "-overlay", overlay,
-		"./report-service/cmd/report-service", "./notification-service/cmd/notification-service", "./migrations/cmd/migrate")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the next release: %v\n%s", err, out)
-	}
+	mustRun(t, buildCommand(dir, slices.Concat([]string{"-overlay", overlay}, services, []string{"./migrations/cmd/migrate"})...))
 	return dir
 }
 

@@ -21,7 +21,7 @@ func (s *Reports) Map(ctx context.Context, filter report.Filter, grid report.Gri
 	points, err := collect(ctx, s.db.pool, "select points", func(row pgx.CollectableRow) (p report.MapPoint, err error) {
 		err = row.Scan(&p.ID, &p.Title, &p.Status, &p.Position.Latitude, &p.Position.Longitude)
 		return p, err
-	}, sql, q.args...)
+	}, sql, q.fresh()...)
 	if err != nil {
 		return report.Map{}, err
 	}
@@ -42,7 +42,7 @@ func (s *Reports) Map(ctx context.Context, filter report.Filter, grid report.Gri
 	clusters, err := collect(ctx, s.db.pool, "select clusters", func(row pgx.CollectableRow) (c report.MapCluster, err error) {
 		err = row.Scan(&c.Count, &c.Center.Latitude, &c.Center.Longitude, &hidden)
 		return c, err
-	}, sql, q.args...)
+	}, sql, q.fresh()...)
 	if err != nil {
 		return report.Map{}, err
 	}
@@ -60,7 +60,7 @@ func (s *Reports) Fingerprint(ctx context.Context, filter report.Filter) (finger
 	var q query
 	q.filter(filter)
 	sql := `select count(*) || ' ' || coalesce(sum(uuid_hash_extended(r.id, r.version)), 0) from reports r` + q.where()
-	if err := s.db.pool.QueryRow(ctx, sql, q.args...).Scan(&fingerprint); err != nil {
+	if err := s.db.pool.QueryRow(ctx, sql, q.fresh()...).Scan(&fingerprint); err != nil {
 		return "", fmt.Errorf("select fingerprint of reports: %w", err)
 	}
 	return fingerprint, nil

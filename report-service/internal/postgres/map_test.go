@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -123,6 +124,41 @@ func TestPositionsThatAreThereAreRounded(t *testing.T) {
 		view, err := f.Get(t.Context(), id, report.User{})
 		if err != nil || *view.Position != at {
 			t.Errorf("position %v, error %v; want %v", view.Position, err, at)
+		}
+	}
+}
+
+// A list by words or in a box is planned for these words and this box, however often
+// such a list was asked for: no plan for any values is left at the server.
+func TestListsByWordsArePlannedEachTime(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.fileAt(106.5)
+	city := &report.Box{West: 106, South: -7, East: 107, North: -6}
+	for range 8 {
+		for _, words := range []string{"", "lamp"} {
+			filter := report.Filter{Box: city, Words: report.Words(words)}
+			if _, err := f.Map(t.Context(), filter, report.GridOf(*city, 12), 1); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.Fingerprint(t.Context(), filter); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.List(t.Context(), filter, nil, 10, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, conn := range f.pool.AcquireAllIdle(t.Context()) {
+		var kept []string
+		err := conn.QueryRow(t.Context(), `
+			select coalesce(array_agg(statement), '{}') from pg_prepared_statements where statement ~ $1`, pgx.QueryExecModeExec, `search_form|latitude between`).Scan(&kept)
+		conn.Release()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(kept) > 0 {
+			t.Errorf("plans are kept for %d statements, want none: %q", len(kept), kept)
 		}
 	}
 }

@@ -108,7 +108,7 @@ func (s *Workbench) queue(ctx context.Context, filter report.Filter, after *repo
 		q.and(c)
 	}
 	page, order := q.page(filter, after, limit)
-	tasks, err := collect(ctx, s.db.pool, "select queue", scanTask, taskSQL+page+taskJoinSQL+order, q.args...)
+	tasks, err := collect(ctx, s.db.pool, "select queue", scanTask, taskSQL+page+taskJoinSQL+order, q.values(filter)...)
 	if err != nil {
 		return report.Queue{}, err
 	}

@@ -47,6 +47,7 @@ func TestPrivacyCanary(t *testing.T) {
 	c := releaseCanary(t)
 	c.screen.check(c.fileAnonymously())
 	c.makeTrouble()
+	c.callAtTheCounter()
 	c.searchAnswers()
 	c.searchWebhooks()
 	c.searchMails()

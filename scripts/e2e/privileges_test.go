@@ -114,6 +114,8 @@ func (c *stack) doEverything(names event.Topology) {
 	mails.giveAddress(ana, "ana@mail.test")
 	move(c.t, olga, report, "resolved", "Repaired")
 	other.await(1)
+	enterCaller(c.t, olga, fileFor(c.t, olga, "Called"), "budi@mail.test")
+	mails.proofLink("budi@mail.test")
 	for _, p := range []*process{c.report, c.notification, c.photo, c.worker} {
 		for _, sign := range []string{"ACCESS_REFUSED", "permission denied", "not_authorized"} {
 			if strings.Contains(p.log.String(), sign) {

@@ -149,7 +149,7 @@ func (a *app) addEdge(ctx context.Context, cfg config.Config, pool *pgxpool.Pool
 	if cfg.Page.Mails = cfg.Mail.Enabled(); cfg.Page.Mails {
 		edge.Mail = api.Mail{
 			Contacts: db.Contacts, Digests: db.Digests, Bounces: db.Mails, Keys: email.NewKeys(cfg.Keys), BounceSecret: cfg.Mail.BounceSecret,
-			Own: cfg.Mail.Own(),
+			Own: cfg.Mail.Own(), Callers: api.Callers{Store: db.Callers, Ring: cfg.Keys, Erased: a.eraser.Erased},
 		}
 	}
 	if cfg.Page.Push = cfg.Push.Enabled(); cfg.Page.Push {

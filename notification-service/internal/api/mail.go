@@ -52,6 +52,7 @@ type Mail struct {
 	Contacts     ContactStore
 	Digests      DigestStore
 	Bounces      BounceStore
+	Callers      Callers
 	Keys         *email.Keys
 	BounceSecret string // of the mail server that passes bounces on; without it none are accepted
 	// Own are the addresses that the city sends from, or is written to at: no resident
@@ -114,25 +115,34 @@ func (s *server) setContact(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	address, err := email.ParseAddress(request.Address)
+	c, address, err := s.newContact(request)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(s.Mail.Own, func(own string) bool { return strings.EqualFold(own, address) }) {
-		return fault.NewInvalid("/address", "must be your own: this is an address of the city")
-	}
-	zone, err := email.Zone(request.Zone)
-	if err != nil {
-		return err
-	}
-	// Ids are ordered by time, so that deliveries written to millions at once lie side
-	// by side in the index of the ledger's targets.
-	c := email.Contact{ID: uuid.Must(uuid.NewV7()), Lane: s.Mail.Keys.Lane(address), Language: wording.Language(request.Language), Zone: zone.String()}
-	c.Address = s.Mail.Keys.SealAddress(c.ID, address)
 	if c, err = s.Mail.Contacts.Set(r.Context(), reader(r), c, s.Mail.Keys.AddressHashes(address)); err != nil {
 		return err
 	}
 	return s.answerContact(w, c)
+}
+
+// newContact returns the contact that a request asks for, not kept yet, and its address.
+func (s *server) newContact(request NewContact) (c email.Contact, address string, err error) {
+	address, err = email.ParseAddress(request.Address)
+	if err != nil {
+		return c, "", err
+	}
+	if slices.ContainsFunc(s.Mail.Own, func(own string) bool { return strings.EqualFold(own, address) }) {
+		return c, "", fault.NewInvalid("/address", "must be your own: this is an address of the city")
+	}
+	zone, err := email.Zone(request.Zone)
+	if err != nil {
+		return c, "", err
+	}
+	// Ids are ordered by time, so that deliveries written to millions at once lie side
+	// by side in the index of the ledger's targets.
+	c = email.Contact{ID: uuid.Must(uuid.NewV7()), Lane: s.Mail.Keys.Lane(address), Language: wording.Language(request.Language), Zone: zone.String()}
+	c.Address = s.Mail.Keys.SealAddress(c.ID, address)
+	return c, address, nil
 }
 
 // removeContact handles DELETE /me/contact.
@@ -270,13 +280,18 @@ func (s *server) unsubscribe(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	writeLinkPage(w, http.StatusOK, page)
+	return nil
+}
+
+// writeLinkPage answers with a page behind a link in a mail.
+func writeLinkPage(w http.ResponseWriter, status int, page []byte) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", email.UnsubscribePolicy)
 	h.Set("Referrer-Policy", "no-referrer") // the address has the token
 	h.Set("X-Robots-Tag", "noindex")
-	w.WriteHeader(http.StatusOK)
+	w.WriteHeader(status)
 	_, _ = w.Write(page) // fails if the client has left
-	return nil
 }

@@ -74,10 +74,14 @@ func New(cfg Config) (http.Handler, error) {
 		r.Get(path, errs.Handle(service.Timeout(service.DefaultTimeout, s.unsubscribe)))
 		r.Post(path, errs.Handle(service.Timeout(service.DefaultTimeout, s.unsubscribe)))
 	}
+	for _, path := range []string{"/p/{token}", "/p/{token}/"} {
+		r.Get(path, errs.Handle(service.Timeout(service.DefaultTimeout, s.prove)))
+		r.Post(path, errs.Handle(service.Timeout(service.DefaultTimeout, s.prove)))
+	}
 	r.Post("/mail/bounces", errs.Handle(service.Timeout(service.DefaultTimeout, s.takeBounce)))
 
 	operations := append(cfg.Admin[:len(cfg.Admin):len(cfg.Admin)],
-		s.notificationOperations(), s.followOperations(), s.streamOperations(), s.mailOperations(), s.pushOperations(),
+		s.notificationOperations(), s.followOperations(), s.streamOperations(), s.mailOperations(), s.callerOperations(), s.pushOperations(),
 		s.preferenceOperations(), s.placeOperations(), s.sessionOperations())
 	r.Group(func(r chi.Router) {
 		r.Use(cfg.Auth.Middleware)

@@ -45,6 +45,7 @@ type testServer struct {
 	pool     *pgxpool.Pool
 	store    *postgres.DB
 	mailKeys *email.Keys
+	ring     *event.Keyring
 }
 
 // bounceSecret is that of whoever passes bounces on.
@@ -61,7 +62,7 @@ func newServerOn(t *testing.T, pool *pgxpool.Pool, settings ...func(*api.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &testServer{t: t, pool: pool, store: postgres.New(pool, postgres.Options{Mail: true, MailDue: 2 * time.Minute}), mailKeys: email.NewKeys(ring)}
+	s := &testServer{t: t, pool: pool, store: postgres.New(pool, postgres.Options{Mail: true, MailDue: 2 * time.Minute}), mailKeys: email.NewKeys(ring), ring: ring}
 	log, metrics := service.NewLogger(io.Discard, "notification", "debug"), service.NewRegistry()
 	verifier, err := auth.New(t.Context(), auth.Config{Mode: auth.Dev, Issuer: "tests", Audience: "cityconnect",
 		Secret: strings.Repeat("secret", 6), RoleClaim: "role", Addr: "127.0.0.1:0"}, log)
@@ -80,7 +81,7 @@ func newServerOn(t *testing.T, pool *pgxpool.Pool, settings ...func(*api.Config)
 	maps.Copy(problems, api.MailProblems)
 	cfg := api.Config{Notifications: s.store.Streams, Follows: s.store.Follows, Consents: s.store.Contacts, Streams: hub, Auth: verifier, Metrics: metrics, Log: log,
 		Health: service.NewHealth(log, service.Check{Name: "database", Probe: pool.Ping}),
-		Mail:   api.Mail{Contacts: s.store.Contacts, Digests: s.store.Digests, Bounces: s.store.Mails, Keys: s.mailKeys, BounceSecret: bounceSecret, Own: []string{"no-reply@city.example.org"}},
+		Mail:   api.Mail{Contacts: s.store.Contacts, Digests: s.store.Digests, Bounces: s.store.Mails, Keys: s.mailKeys, Callers: api.Callers{Store: s.store.Callers, Ring: ring}, BounceSecret: bounceSecret, Own: []string{"no-reply@city.example.org"}},
 		Admin:  operations, Problems: problems, OwnData: postgres.OwnData(pool)}
 	for _, set := range settings {
 		set(&cfg)

@@ -344,6 +344,24 @@ type BrokerNode struct {
 	Running    bool   `json:"running"`
 }
 
+// Caller What officials see of an address that was entered for a report.
+type Caller struct {
+	Language MailLanguage `json:"language"`
+
+	// State Nothing but the link is sent unless it is `active`.
+	State ContactState `json:"state"`
+}
+
+// CallerQuery Which report it is about.
+type CallerQuery struct {
+	ReportID uuid.UUID `json:"report_id"`
+}
+
+// CallerSearch An address of somebody for whom officials filed reports.
+type CallerSearch struct {
+	Address string `json:"address"`
+}
+
 // Contact Where one is written to.
 type Contact struct {
 	Address string `json:"address"`
@@ -801,6 +819,11 @@ type Follows struct {
 	Follows []Follow `json:"follows"`
 }
 
+// FoundCallers Persons without an account.
+type FoundCallers struct {
+	UserIds []string `json:"user_ids"`
+}
+
 // HealthPart The latest reading of one part. It names no person.
 type HealthPart struct {
 	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled`, `disabling` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs), `memory_alarm`, `disk_alarm` and `node_down` (of the broker), `missing`, `unknown` and `gap` (messages that groups have not found, and manifests). Others may be added.
@@ -923,6 +946,19 @@ type MissingMessageState = string
 // `private` when officials have restricted it to themselves and the reporter: to all others it is `hidden`. The title of a hidden report is its
 // reference number.
 type Moderation string
+
+// NewCaller Where the person is written to for whom a report was filed.
+type NewCaller struct {
+	Address string `json:"address"`
+
+	// Caller Who that is, sealed.
+	Caller   string       `json:"caller"`
+	Language MailLanguage `json:"language"`
+	ReportID uuid.UUID    `json:"report_id"`
+
+	// Zone The name of their time zone (IANA), such as Asia/Jakarta, in any case.
+	Zone string `json:"zone"`
+}
 
 // NewContact defines model for NewContact.
 type NewContact struct {

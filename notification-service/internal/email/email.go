@@ -42,6 +42,9 @@ const (
 	Digest = "digest"
 	// Code has the code that proves an address. Its body is a SealedCode.
 	Code = "code"
+	// Proof has the link that proves the address of a caller. Its body is a SealedCode, whose
+	// code is the token in the link.
+	Proof = "proof"
 	// Overdue notifies officials of reports that are overdue three times over. Its
 	// body is a Window of their stream.
 	Overdue = "overdue"
@@ -101,6 +104,10 @@ const (
 	BurstSize   = 5
 	BurstPeriod = time.Hour
 	BurstPause  = 10 * time.Minute
+	// A proof of one address is mailed so often, and to an address of callers so many times
+	// a day.
+	ProofPause = time.Hour
+	MaxProofs  = 5
 	// UnverifiedFor is how long an address is kept that nobody has proven.
 	UnverifiedFor = 7 * 24 * time.Hour
 	// NoticeAfter is how long after the hour in which reports fell overdue the
@@ -160,6 +167,20 @@ type NoticedEndpoint struct {
 	ID uuid.UUID `json:"id"`
 }
 
+// Called is what a mail to a caller may say of the report that an official filed for them.
+type Called struct {
+	ReportID  uuid.UUID
+	Category  string // empty if everybody else must not see the report, or it is not known yet
+	Shown     bool   // whether everybody sees the report
+	EnteredAt time.Time
+}
+
+// A Caller is what officials see of the contact of somebody for whom they filed a report.
+type Caller struct {
+	State    State
+	Language wording.Language
+}
+
 // A Notice is what a mail to officials or operators is about. It names no report:
 // some of them are anonymous.
 type Notice struct {
@@ -185,6 +206,7 @@ type Draft struct {
 	Withheld    int64          // of them, about anonymous reports
 	Unsubscribe string         // the token, sealed; empty if there is none yet
 	Notice      *Notice        // nil but for notices, which have no Contact
+	Called      *Called        // nil unless the Contact is that of a caller
 }
 
 // ErrNoContact says that the reader gave another address, or removed theirs. It is a
@@ -199,6 +221,14 @@ var (
 	ErrCode = fault.NewInvalid("/code", "not the code that was sent last, or older than ten minutes; have a new one sent")
 	// ErrTooManyCodes says that a reader asks for codes too often.
 	ErrTooManyCodes = fault.New(TooMany, "a code a minute is sent, and five a day")
+	// ErrNoCaller says that nobody has entered an address for the report, or it is gone.
+	ErrNoCaller = fault.New(fault.NotFound, "the report has no caller with an address")
+	// ErrProof says that a link proves nothing.
+	ErrProof = fault.New(fault.NotFound, "the link was used, is incomplete, or is older than seven days")
+	// ErrProven says that an address is its owner's concern from now on.
+	ErrProven = fault.New(fault.Conflict, "the caller has confirmed an address, and alone may change it")
+	// ErrTooManyProofs says that too many mails with links would be sent.
+	ErrTooManyProofs = fault.New(TooMany, "five addresses a day can be entered for a report, and five mails a day go to an address")
 	// ErrToken says that a token ends nothing.
 	ErrToken = fault.New(fault.NotFound, "these mails have ended already, or the address is incomplete")
 )

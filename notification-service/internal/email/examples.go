@@ -41,6 +41,7 @@ func Examples(language wording.Language) (map[string]string, error) {
 		total, withheld int64
 		items           []notification.Data
 		notice          Notice
+		called          *Called
 	}{
 		Code:                           {},
 		Anonymous:                      {},
@@ -49,6 +50,8 @@ func Examples(language wording.Language) (map[string]string, error) {
 		string(event.CorrectedKey):     {total: 1, items: []notification.Data{corrected}},
 		string(event.AskedKey):         {total: 1, items: []notification.Data{asked}},
 		string(event.RemindedKey):      {total: 1, items: []notification.Data{reminded}},
+		Proof:                          {called: &Called{Category: "Lampu jalan dan lampu lalu lintas", EnteredAt: status.HappenedAt}},
+		callerNews:                     {total: 1, items: []notification.Data{status}, called: &Called{Shown: true}},
 		Digest:                         {total: 27, withheld: 2, items: []notification.Data{status, resolved, vote}},
 		Overdue: {notice: Notice{Overdue: []OverdueCount{
 			{CategoryID: 2, Category: "Street lights and signals", Count: 3}, {CategoryID: 3, Category: "Waste and illegal dumping", Count: 1}}}},
@@ -58,7 +61,7 @@ func Examples(language wording.Language) (map[string]string, error) {
 		t := mailText{
 			Language: language, PublicURL: "https://city.example.org", City: "Kota Bogor", Zone: jakarta,
 			Links: config.CityLinks{Privacy: "https://city.example.org/privacy", Imprint: "https://city.example.org/imprint"},
-			Total: of.total, WithheldItems: of.withheld, Code: "480213", Unsubscribe: "https://city.example.org/u/token",
+			Total: of.total, WithheldItems: of.withheld, Called: of.called, Code: "480213", Unsubscribe: "https://city.example.org/u/token",
 		}
 		if kind != Code {
 			t.Code = ""
@@ -68,13 +71,18 @@ func Examples(language wording.Language) (map[string]string, error) {
 			if err != nil {
 				return nil, fmt.Errorf("encode notification: %w", err)
 			}
-			if err := t.add(wording.Item{Data: encoded}); err != nil {
+			if err := t.add(wording.Item{Data: encoded, Withheld: of.called != nil}); err != nil {
 				return nil, err
 			}
 		}
 		switch kind {
 		case Code:
 			t.Unsubscribe = ""
+		case Proof:
+			t.Unsubscribe = ""
+			if err := t.addProof("token"); err != nil {
+				return nil, err
+			}
 		case Overdue, EndpointDisabled, EndpointFailing:
 			t.Unsubscribe = ""
 			if err := t.addNotice(&of.notice); err != nil {
@@ -86,6 +94,15 @@ func Examples(language wording.Language) (map[string]string, error) {
 			return nil, err
 		}
 		all[kind] = mail.HTML
+	}
+	for name, caller := range map[string]Caller{
+		"proving": {State: Unverified, Language: language}, "proved": {State: Active, Language: language}, "unproven": {Language: language},
+	} {
+		page, err := ProofPage(caller)
+		if err != nil {
+			return nil, err
+		}
+		all[name] = string(page)
 	}
 	for name, ended := range map[string]bool{"ending": false, "ended": true} {
 		page, err := UnsubscribePage(Unsubscription{Kind: Digest, Language: language, Ended: ended})

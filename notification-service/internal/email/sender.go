@@ -125,7 +125,7 @@ func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
 	if err != nil { // it was checked when it was given; lists of zones change
 		zone = time.UTC
 	}
-	if d.Kind != Code && d.Kind != Digest { // the reader waits for the one, and has chosen the hour of the other
+	if d.Kind != Code && d.Kind != Proof && d.Kind != Digest { // the reader waits for the one, and has chosen the hour of the other
 		if quiet := draft.Contact.Quiet.Until(draft.Now.In(zone)); quiet > 0 {
 			return ledger.Answer{Verdict: ledger.Unsent, After: quiet, Class: "quiet_hours"}
 		}
@@ -180,7 +180,7 @@ func (s *Sender) note(ctx context.Context, d *ledger.Delivery, answer ledger.Ans
 // not say which host refuses them.
 func (s *Sender) logPolicy(d *ledger.Delivery, answer ledger.Answer) {
 	n := 1
-	if d.Kind != Code {
+	if d.Kind != Code && d.Kind != Proof {
 		n = s.policy.Add(answer.Error, d.Target)
 	}
 	if n > 0 {
@@ -226,7 +226,7 @@ func (s *Sender) unsent(ctx context.Context, class, what string, err error) ledg
 func (s *Sender) compose(ctx context.Context, d *ledger.Delivery, draft Draft, zone *time.Location) (*gomail.Msg, error) {
 	t := mailText{
 		Language: draft.Contact.Language, PublicURL: s.config.PublicURL, City: s.config.From.Name, Links: s.config.CityLinks, Zone: zone,
-		Total: draft.Total, WithheldItems: draft.Withheld,
+		Total: draft.Total, WithheldItems: draft.Withheld, Called: draft.Called,
 	}
 	address := s.config.mailbox(d.Target)
 	var err error
@@ -249,6 +249,10 @@ func (s *Sender) compose(ctx context.Context, d *ledger.Delivery, draft Draft, z
 		if t.Code, err = s.keys.Open(draft.Contact.ID, body.Code); err != nil {
 			return nil, err
 		}
+	case Proof:
+		if err := s.addProof(&t, d, draft); err != nil {
+			return nil, err
+		}
 	default:
 		for _, item := range draft.Items {
 			if err := t.add(item); err != nil {
@@ -259,7 +263,7 @@ func (s *Sender) compose(ctx context.Context, d *ledger.Delivery, draft Draft, z
 			return nil, err
 		}
 	}
-	written, err := write(d.Kind, &t)
+	written, err := write(layoutOf(d.Kind, draft.Called), &t)
 	if err != nil {
 		return nil, err
 	}
@@ -291,6 +295,19 @@ func (s *Sender) compose(ctx context.Context, d *ledger.Delivery, draft Draft, z
 	msg.SetBodyString(gomail.TypeTextPlain, written.Text)
 	msg.AddAlternativeString(gomail.TypeTextHTML, written.HTML)
 	return msg, nil
+}
+
+// addProof adds the link that proves a caller's address.
+func (s *Sender) addProof(t *mailText, d *ledger.Delivery, draft Draft) error {
+	var body SealedCode
+	if err := json.Unmarshal(d.Body, &body); err != nil {
+		return fmt.Errorf("read proof: %w", err)
+	}
+	token, err := s.keys.Open(draft.Contact.ID, body.Code)
+	if err != nil {
+		return err
+	}
+	return t.addProof(token)
 }
 
 // unsubscribeURL returns the address that ends mails of this kind. Each contact

@@ -44,19 +44,48 @@ type mailText struct {
 	Total         int64 // of a digest, including those not written out
 	WithheldItems int64 // of it
 	Unsubscribe   string
-	Endpoint      string // that is disabled, or about to be
-	Reason        string // for which it is
-	Hours         int    // in how many it is about to be
+	Endpoint      string  // that is disabled, or about to be
+	Reason        string  // for which it is
+	Hours         int     // in how many it is about to be
+	Called        *Called // nil unless it is for a caller
+	Proof         string  // the link that proves their address
+	Category      string  // of their report, or ""
+	Day           string  // on which an official entered the address
+	Shown         bool    // whether everybody sees their report
+}
+
+// callerNews is the layout of news about the report of a caller. They have no account to
+// read it with, and chose mails about this report alone: so it says the status, and leads to
+// a report that everybody sees. It has neither title, place nor note.
+const callerNews = "caller"
+
+// layoutOf returns whose words the mail of a kind has.
+func layoutOf(kind string, called *Called) string {
+	if kind == Anonymous && called != nil {
+		return callerNews
+	}
+	return kind
 }
 
 // add adds a notification. One that is withheld is counted, and nothing of it
-// gets further.
+// gets further, except for callers.
 func (t *mailText) add(item wording.Item) error {
-	if item.Withheld {
+	if item.Withheld && t.Called == nil {
 		return nil
 	}
 	line, err := t.Language.Line(item, t.PublicURL, t.Zone)
+	if item.Withheld {
+		t.Shown = t.Called.Shown && !line.Private
+		line = wording.Line{Status: line.Status, Reply: line.Reply, URL: line.URL}
+	}
 	t.Items = append(t.Items, line)
+	return err
+}
+
+// addProof adds the link, and what a caller without a proven address may read of the report.
+func (t *mailText) addProof(token string) error {
+	layout, err := t.Language.Say("day", nil)
+	t.Proof, t.Category, t.Day = t.PublicURL+"/p/"+token, t.Called.Category, t.Called.EnteredAt.In(t.Zone).Format(layout)
 	return err
 }
 
@@ -102,6 +131,9 @@ type written struct{ Subject, Text, HTML string }
 // write writes the mail of a kind in the reader's language.
 func write(kind string, t *mailText) (written, error) {
 	p := page{Language: t.Language, City: t.City, Code: t.Code, Items: t.Items}
+	if kind == callerNews { // which is all in its subject
+		p.Items = nil
+	}
 	of := struct {
 		*mailText
 		Item     wording.Line // the only one of a mail about one notification
@@ -124,6 +156,14 @@ func write(kind string, t *mailText) (written, error) {
 	switch kind {
 	case Code:
 		p.Footer = say("footer.code")
+	case Proof:
+		p.Button = &link{say("button.proof"), t.Proof}
+		p.Footer = say("footer.proof")
+	case callerNews:
+		if t.Shown {
+			p.Button = &link{say("button.report"), of.Item.URL}
+		}
+		p.Footer = say("footer.caller")
 	case Overdue:
 		p.Button = &link{say("button.queue"), t.PublicURL + "/queue?overdue=1&order=due&status=all"}
 		p.Footer = say("footer.notice")

@@ -33,6 +33,7 @@ type DB struct {
 	Effects    *Effects
 	Follows    *Follows
 	Contacts   *Contacts
+	Callers    *Callers
 	Digests    *Digests
 	Mails      *Mails
 	Devices    *Devices
@@ -51,6 +52,7 @@ func New(pool *pgxpool.Pool, o Options) *DB {
 		Effects:    &Effects{pool: pool, erased: erased, options: o},
 		Follows:    &Follows{pool: pool, streams: streams},
 		Contacts:   &Contacts{pool: pool, streams: streams},
+		Callers:    &Callers{pool: pool, streams: streams},
 		Digests:    &Digests{pool: pool, streams: streams},
 		Mails:      &Mails{canceller: canceller{pool}, pool: pool},
 		Devices:    &Devices{canceller: canceller{pool}, pool: pool, streams: streams},

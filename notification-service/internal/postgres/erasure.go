@@ -27,7 +27,7 @@ import (
 // kept, because others are notified of it, and loses its recipient.
 func ErasureSteps(keys *event.Keyring) []erasure.Step {
 	return []erasure.Step{
-		{Name: "contact", Do: eraseTargets(email.Channel, "contacts", "digests", "mail_consents", "contact_codes")},
+		{Name: "contact", Do: eraseTargets(email.Channel, "contacts", "digests", "mail_consents", "contact_codes", "caller_mails")},
 		{Name: "devices", Do: eraseTargets(push.Channel, "push_subscriptions", "push_preferences")},
 		{Name: "notifications", Do: eraseNotifications},
 		{Name: "stream", Do: eraseStream},

@@ -46,8 +46,13 @@ func (s *Mails) Draft(ctx context.Context, d *ledger.Delivery) (email.Draft, err
 	if err != nil {
 		return email.Draft{}, err
 	}
+	if draft.Called, err = s.called(ctx, id); err != nil {
+		return email.Draft{}, err
+	}
 	switch {
 	case d.Kind == email.Code:
+		return draft, nil
+	case d.Kind == email.Proof && draft.Called != nil && draft.Contact.State == email.Unverified:
 		return draft, nil
 	case draft.Contact.State != email.Active:
 		return email.Draft{}, ledger.ErrUnwanted

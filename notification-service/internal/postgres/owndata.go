@@ -31,6 +31,8 @@ var ownSections = []owndata.Section{
 		from own join contacts c on c.stream_id = own.id`},
 	{Name: "codes", SQL: ownStream + `
 		select jsonb_build_object('sent_at', c.sent_at) from own join contact_codes c on c.stream_id = own.id order by c.sent_at`},
+	{Name: "proofs", SQL: ownStream + `
+		select jsonb_build_object('due_at', c.due_at, 'entered_at', c.entered_at) from own join caller_mails c on c.stream_id = own.id order by c.due_at`},
 	{Name: "digests", SQL: ownStream + `
 		select jsonb_build_object('frequency', d.frequency, 'weekday', d.weekday, 'minute_of_day', d.at, 'next_at', d.next_at)
 		from own join digests d on d.stream_id = own.id`},

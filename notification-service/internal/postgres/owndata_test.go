@@ -55,7 +55,7 @@ func TestOwnData(t *testing.T) {
 			t.Errorf("table %s has %v, and own data has nothing of it", table, canaries)
 		}
 	}
-	if _, data := read("nobody"); len(data) != 11 || len(data["notifications"]) != 0 {
-		t.Errorf("nobody has %v, want 11 empty lists", data)
+	if _, data := read("nobody"); len(data) != 12 || len(data["notifications"]) != 0 {
+		t.Errorf("nobody has %v, want 12 empty lists", data)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
+	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/retention"
 	"github.com/cityconnect/cityconnect/platform/schedule/scheduletest"
 )
@@ -297,5 +298,57 @@ func TestRetentionOfUnverifiedAddresses(t *testing.T) {
 		if want := []string{"bounced", "proven", "typing", "young"}; err != nil || !slices.Equal(left, want) {
 			t.Errorf("%s are left of %v (error %v), want of %v", table, left, err, want)
 		}
+	}
+}
+
+// The address of a caller who never confirms it goes after seven days, not before, with
+// all that leads to it. One that was confirmed stays.
+func TestUnprovenCallersGo(t *testing.T) {
+	t.Parallel()
+	store, pool := newStore(t)
+	ring, err := event.ParseKeyring(event.NewKey("k1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := email.NewKeys(ring)
+	enter := func(address string) (token string) {
+		t.Helper()
+		c := email.Contact{ID: uuid.Must(uuid.NewV7()), Lane: "host", Language: wording.English, Zone: "Asia/Jakarta"}
+		c.Address, token = keys.SealAddress(c.ID, address), email.NewToken()
+		proof := postgres.Proof{Hash: email.TokenHash(token), Body: func(uuid.UUID) ([]byte, error) { return []byte(`{}`), nil }}
+		if _, err := store.Callers.Set(t.Context(), notification.Reader{UserID: event.NewCaller()}, uuid.New(), c, keys.AddressHashes(address), proof); err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	unproven := enter("budi@example.org")
+	if _, err := store.Callers.Prove(t.Context(), email.TokenHash(enter("siti@example.org"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		shift string
+		want  int
+	}{{"6 days 23 hours", 2}, {"1 hour 1 minute", 1}} {
+		mustExec(t, pool, `update contacts set state_since = state_since - '`+tt.shift+`'::interval`)
+		_, err := store.Callers.Provable(t.Context(), email.TokenHash(unproven))
+		if works := err == nil; works != (tt.want == 2) {
+			t.Errorf("after %s more the link works: %t", tt.shift, works)
+		}
+		if err := sweep(t.Context(), pool, keepYear); err != nil {
+			t.Fatal(err)
+		}
+		var contacts, callers int
+		err = pool.QueryRow(t.Context(), `select (select count(*) from contacts), (select count(*) from callers)`).Scan(&contacts, &callers)
+		if err != nil || contacts != tt.want || callers != tt.want {
+			t.Errorf("after %s more there are %d contacts and %d callers (error %v), want %d", tt.shift, contacts, callers, err, tt.want)
+		}
+	}
+	mustExec(t, pool, `update caller_mails set due_at = due_at - interval '25 hours'`)
+	if _, err := store.Deliveries.Upkeep(t.Context(), year); err != nil {
+		t.Fatal(err)
+	}
+	var mails int
+	if err := pool.QueryRow(t.Context(), `select count(*) from caller_mails`).Scan(&mails); err != nil || mails != 0 {
+		t.Errorf("%d mails are still noted, error %v", mails, err)
 	}
 }

@@ -49,6 +49,7 @@ func (s *Deliveries) Upkeep(ctx context.Context, retention time.Duration) (more 
 		{"drop what is held for too long", dropHeldSQL, []any{webhook.MaxHeldFor, webhook.MaxHeld}},
 		{"remove old deliveries", removeDeliveriesSQL, []any{retention}},
 		{"forget when codes were sent", removeCodesSQL, []any{email.CodePeriod}},
+		{"forget when proofs were sent", removeCallerMailsSQL, []any{email.CodePeriod}},
 		{"remove old bounces", removeBouncesSQL, []any{retention}},
 	} {
 		var n int
@@ -83,6 +84,14 @@ const removeCodesSQL = `
 with removed as (
   delete from contact_codes where id = any(array(
     select id from contact_codes where sent_at < now() - $2::interval order by sent_at limit $1))
+  returning id
+)
+select count(*) from removed`
+
+const removeCallerMailsSQL = `
+with removed as (
+  delete from caller_mails where id = any(array(
+    select id from caller_mails where due_at < now() - $2::interval order by due_at limit $1))
   returning id
 )
 select count(*) from removed`

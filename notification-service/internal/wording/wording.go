@@ -98,6 +98,8 @@ type Line struct {
 	At     string
 	URL    string // of the report, on the page
 	Text   string
+	// Private says that only the reporter and officials see the report.
+	Private bool
 }
 
 // Line puts an item that is not withheld into words. URL is the page's address; times
@@ -107,7 +109,7 @@ func (l Language) Line(item Item, url string, zone *time.Location) (Line, error)
 	if err := json.Unmarshal(item.Data, &data); err != nil {
 		return Line{}, fmt.Errorf("read notification: %w", err)
 	}
-	line := Line{Type: data.Type, Title: data.ReportTitle, Note: data.Note, Reply: data.Reply, URL: url + "/reports/" + data.ReportID.String()}
+	line := Line{Type: data.Type, Title: data.ReportTitle, Note: data.Note, Reply: data.Reply, Private: data.Private, URL: url + "/reports/" + data.ReportID.String()}
 	if data.Score != nil {
 		line.Score = *data.Score
 	}

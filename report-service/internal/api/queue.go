@@ -142,6 +142,9 @@ func queueFilter(r *http.Request) (filter report.Filter, findsNothing bool, err 
 			return filter, false, err
 		}
 	}
+	for _, source := range query["source"] {
+		filter.Sources = append(filter.Sources, report.Source(source))
+	}
 	filter.Official = true
 	filter.Hidden = query.Get("hidden") == "true"
 	filter.Withdrawn = query.Get("withdrawn") == "true"

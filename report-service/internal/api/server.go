@@ -134,7 +134,7 @@ func New(cfg Config) (http.Handler, error) {
 			operations{"createDevToken": {Handler: cfg.Auth.IssueDevToken, Timeout: service.DefaultTimeout}},
 			words.operations(),
 			parts.operations(),
-			reportHandlers{cfg.Reports, words, cfg.Areas, cfg.CityName, cfg.City, ratelimit.New(cfg.ReportsPerUser), ratelimit.New(cfg.VotesPerUser), gates, newSharedMaps()}.operations(),
+			reportHandlers{cfg.Reports, words, cfg.Areas, cfg.CityName, cfg.City, ratelimit.New(cfg.ReportsPerUser), ratelimit.New(cfg.VotesPerUser), ratelimit.New(perOfficial), gates, newSharedMaps()}.operations(),
 			commentHandlers{cfg.Comments, ratelimit.New(cfg.CommentsPerUser)}.operations(),
 			photoHandlers{cfg.Photos, cfg.Files, rate.NewLimiter(uploadRate, uploadBurst),
 				ratelimit.New(ratelimit.Limit{Turns: uploadsPerHour, Period: time.Hour}), cfg.Log}.operations(),

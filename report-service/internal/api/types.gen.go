@@ -200,6 +200,14 @@ const (
 	SettingsAuditEntrySettingOpen311     SettingsAuditEntrySetting = "open311"
 )
 
+// Defines values for Source.
+const (
+	Counter    Source = "counter"
+	Inspection Source = "inspection"
+	Letter     Source = "letter"
+	Telephone  Source = "telephone"
+)
+
 // Defines values for Status.
 const (
 	StatusInProgress Status = "in_progress"
@@ -911,6 +919,18 @@ type HistoryRun struct {
 	Values []float64 `json:"values"`
 }
 
+// Intake How a report came that an official filed for somebody.
+type Intake struct {
+	// Caller Its reporter, sealed, for `PUT /callers` of notification-service; differs with each answer, and is absent once they were erased.
+	Caller string `json:"caller,omitempty,omitzero"`
+
+	// EnteredBy Someone of the city who works on reports.
+	EnteredBy Person `json:"entered_by"`
+
+	// Source How a report came for which an official filed it. `inspection`: an official noticed it.
+	Source Source `json:"source"`
+}
+
 // InternalNote A note between officials.
 type InternalNote struct {
 	Text string `json:"text"`
@@ -1110,6 +1130,9 @@ type NewReport struct {
 
 	// PrivacyLevel Whether the reporter's name is shown beside the report.
 	PrivacyLevel PrivacyLevel `json:"privacy_level"`
+
+	// Source For officials alone: the report is filed for somebody, and came in this way. It has to be anonymous, and its reporter has no account; `PUT /callers` of notification-service takes their address. Everybody but officials sees a report that somebody filed anonymously.
+	Source Source `json:"source,omitempty,omitzero"`
 
 	// Title The problem in one line; not blank.
 	//
@@ -1909,6 +1932,9 @@ type Shift struct {
 	To string `json:"to"`
 }
 
+// Source How a report came for which an official filed it. `inspection`: an official noticed it.
+type Source string
+
 // Status The state of a report.
 type Status string
 
@@ -2155,6 +2181,9 @@ type Work struct {
 	// Duplicates The reports that are duplicates of it; absent for none.
 	Duplicates []uuid.UUID `json:"duplicates,omitempty,omitzero"`
 
+	// Intake How it came; absent unless an official filed it for somebody.
+	Intake Intake `json:"intake,omitempty,omitzero"`
+
 	// Report A report as officials work on it.
 	Report Task `json:"report"`
 
@@ -2236,6 +2265,9 @@ type ScheduleName = string
 
 // Search defines model for Search.
 type Search = string
+
+// SourceFilter defines model for SourceFilter.
+type SourceFilter = []Source
 
 // StatusFilter defines model for StatusFilter.
 type StatusFilter = []Status

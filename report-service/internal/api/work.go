@@ -94,6 +94,9 @@ func (h workbenchHandlers) getWork(w http.ResponseWriter, r *http.Request) error
 		}
 	}
 	out.Application = work.Application
+	if in := work.Intake; in != nil {
+		out.Intake = Intake{Source: Source(in.Source), EnteredBy: personOf(&in.By), Caller: in.Caller}
+	}
 	if work.Verdict != nil {
 		out.Verdict = new(verdictOf(*work.Verdict))
 	}

@@ -83,6 +83,10 @@ func (c *createChange) write(w *writeBatch) error {
 	if f.Application != uuid.Nil {
 		w.others.Queue(`insert into open311_reports (report_id, key_id) values ($1, $2)`, f.ID, f.Application)
 	}
+	if f.Intake != nil {
+		queueOfficials(&w.others, f.Intake.By)
+		w.others.Queue(`insert into counter_reports (report_id, source, entered_by) values ($1, $2, $3)`, f.ID, f.Intake.Source, f.Intake.By.ID)
+	}
 	w.filings = append(w.filings, newFiling{f, c.deadline, w.announced()})
 	w.history = append(w.history, historyRow{f.ID, report.Change{To: f.Status, Version: f.Version, At: f.CreatedAt}})
 	return nil

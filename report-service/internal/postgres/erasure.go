@@ -32,6 +32,9 @@ func (s *Upkeep) ErasureSteps() []erasure.Step {
 			set official_id = case when a.official_id = $1 then '` + erasure.Someone + `' else a.official_id end,
 			    assignee_id = case when a.assignee_id = $1 then '` + erasure.Someone + `' else a.assignee_id end
 			from places p where a.report_id = p.id and $1 in (a.official_id, a.assignee_id)`)},
+		{Name: "intakes", Do: byReport(`
+			update counter_reports i set entered_by = '` + erasure.Someone + `'
+			from places p where i.report_id = p.id and i.entered_by = $1`)},
 		{Name: "questions", Do: byReport(`
 			update questions q set asked_by = '` + erasure.Someone + `'
 			from places p where q.report_id = p.id and q.asked_by = $1`)},

@@ -76,6 +76,7 @@ var officialSections = []owndata.Section{
 	{Name: "questions", SQL: `
 		select jsonb_build_object('report_id', report_id, 'text', text, 'asked_at', asked_at, 'state', state)
 		from questions where asked_by = $1 order by asked_at`},
+	{Name: "intakes", SQL: `select jsonb_build_object('report_id', report_id, 'source', source) from counter_reports where entered_by = $1 order by report_id`},
 	{Name: "bulk_moves", SQL: `
 		select jsonb_build_object('at', at, 'status', status, 'note', note, 'reports', reports) from bulk_moves where official_id = $1 order by id`},
 	{Name: "duplicates", SQL: `select jsonb_build_object('original', original, 'status', status, 'note', note) from duplicate_ends where closed_by = $1`},

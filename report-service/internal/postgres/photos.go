@@ -54,7 +54,7 @@ func (s *Photos) CheckUpload(ctx context.Context, reportID, upload uuid.UUID, af
 	if err != nil {
 		return nil, fmt.Errorf("select report: %w", err)
 	}
-	city, err := by.ActsForCity(&f)
+	city, err := by.UploadsForCity(&f, after)
 	if err == nil {
 		err = report.CheckAfter(after, city)
 	}
@@ -123,6 +123,9 @@ func (s *Photos) Add(ctx context.Context, u report.Upload, by report.User) (p re
 	ids := s.ids.uploadIDsOf(u.ReportID, u.ID)
 	err = s.changePhotos(ctx, u.ReportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
 		if p, err = s.knownPhoto(ctx, tx, u); !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		if city, err = by.UploadsForCity(&l.Filing, u.After); err != nil {
 			return err
 		}
 		if err := report.CheckAfter(u.After, city); err != nil {

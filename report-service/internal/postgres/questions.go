@@ -48,6 +48,9 @@ func (s *Questions) Ask(ctx context.Context, id uuid.UUID, q report.Question) (r
 		if l.Reporter.ID == "" {
 			return report.ErrNobodyToAsk
 		}
+		if l.ForCaller() {
+			return report.ErrCallerCannotAnswer
+		}
 		_, open, err := openQuestion(ctx, tx, id)
 		if err != nil {
 			return err

@@ -266,6 +266,9 @@ func (q *query) filter(f report.Filter) {
 	if f.Unanswered {
 		q.and(`r.not_answered`)
 	}
+	if len(f.Sources) > 0 {
+		q.and(`r.id in (select i.report_id from counter_reports i where i.source = any(%s))`, f.Sources)
+	}
 	if f.Box != nil {
 		q.and(`r.latitude between %s and %s`, f.Box.South, f.Box.North)
 		longitude := `r.longitude between %s and %s`

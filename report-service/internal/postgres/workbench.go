@@ -73,7 +73,30 @@ func (s *Workbench) Details(ctx context.Context, id uuid.UUID) (report.TaskDetai
 	if err != nil {
 		return report.TaskDetails{}, fmt.Errorf("select application: %w", err)
 	}
+	if work.Intake, err = s.intake(ctx, id); err != nil {
+		return report.TaskDetails{}, err
+	}
 	return work, s.verdicts(ctx, &work)
+}
+
+// intake returns how a report came that an official filed for somebody, or nil.
+func (s *Workbench) intake(ctx context.Context, id uuid.UUID) (*report.Intake, error) {
+	var in report.Intake
+	var caller string
+	err := s.db.pool.QueryRow(ctx, `
+		select i.source, i.entered_by, coalesce(o.name, i.entered_by), coalesce(p.reporter_id, '')
+		from counter_reports i left join officials o on o.id = i.entered_by left join reporters p on p.report_id = i.report_id
+		where i.report_id = $1`, id).Scan(&in.Source, &in.By.ID, &in.By.Name, &caller)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("select intake: %w", err)
+	}
+	if caller != "" {
+		in.Caller = s.db.keys.Seal(id, caller)
+	}
+	return &in, nil
 }
 
 // Assign assigns a report to an official, a department, both or none. An

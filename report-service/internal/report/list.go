@@ -39,6 +39,7 @@ type Filter struct {
 	Waiting            bool      // only with an open question to the reporter
 	Unanswered         bool      // only those whose question was not answered in time
 	Disputed           bool      // only those that are not fixed, as their reporters say
+	Sources            []Source  // that officials filed for somebody, and that came by any of them
 	Unpinned           bool      // disputed reports are in their place, and not before all others
 }
 
@@ -115,6 +116,9 @@ func (f Filter) List() uint32 {
 	}
 	if f.Disputed {
 		_, _ = fmt.Fprint(sum, " disputed")
+	}
+	if len(f.Sources) > 0 {
+		_, _ = fmt.Fprintf(sum, " sources %q", slices.Sorted(slices.Values(f.Sources)))
 	}
 	return sum.Sum32()
 }

@@ -131,6 +131,14 @@ func (u User) ActsForCity(f *Filing) (city bool, err error) {
 	return false, fault.New(NotReporter, "only the reporter may change the photos of a report")
 }
 
+// UploadsForCity is ActsForCity for a photo that u adds. One that an official adds to a
+// report that was filed for somebody is that person's, unless it shows the finished work:
+// everybody else sees the photos of an anonymous report.
+func (u User) UploadsForCity(f *Filing, after bool) (city bool, err error) {
+	city, err = u.ActsForCity(f)
+	return city && (after || !f.ForCaller()), err
+}
+
 // CheckAfter returns an error if a photo of the finished work may not be added by the city
 // or by the report's reporter.
 func CheckAfter(after, city bool) error {

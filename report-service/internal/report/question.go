@@ -21,7 +21,10 @@ var (
 	// ErrNobodyToAsk refuses a question about a report without a reporter: an application
 	// filed it, or its reporter was erased.
 	ErrNobodyToAsk = fault.New(fault.Conflict, "the report has no reporter whom the city knows, so nobody could answer")
-	ErrNotAsked    = fault.New(NotAsked, "no question about the report is open")
+	// ErrCallerCannotAnswer refuses a question about a report that an official filed for
+	// somebody: they have no account to answer with.
+	ErrCallerCannotAnswer = fault.New(fault.Conflict, "the report was filed for somebody without an account, who cannot answer on the page")
+	ErrNotAsked           = fault.New(NotAsked, "no question about the report is open")
 	// ErrUnknownQuestion refuses a request about a question that does not exist.
 	ErrUnknownQuestion = fault.New(fault.NotFound, "there is no such question about the report")
 )

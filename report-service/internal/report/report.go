@@ -127,6 +127,7 @@ type Filing struct {
 	Report
 	Reporter    Reporter  // without an id if an application filed it: nobody did whom we know
 	Application uuid.UUID // that filed it by Open311; zero for none
+	Intake      *Intake   // of one that is being filed for somebody; nil for others
 	// Restricted is the version at which an official made it one ForOfficials; 0 if its
 	// reporter did, or nobody.
 	Restricted int64

@@ -120,6 +120,9 @@ func (p *play) perform(ctx context.Context, gateway *client.Client, sample []req
 	if err := p.converse(ctx); err != nil {
 		return err
 	}
+	if err := p.takeCall(ctx, gateway, p.reports[0].CategoryID); err != nil {
+		return err
+	}
 	if err := p.changeMinds(ctx); err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ const pending: QueueFilters = {
   hidden: false,
   withdrawn: false,
   newComments: false,
+  source: '',
   reporter: '',
 };
 

@@ -9,6 +9,7 @@ import {
   type FeedEvent,
   type MoveResult,
   type QueueCounts,
+  type Source,
   type Status,
   type Task,
 } from '../api/client';
@@ -46,6 +47,8 @@ export interface QueueFilters {
   withdrawn: boolean;
   /** Only what has comments that no official has seen. */
   newComments: boolean;
+  /** Only what officials filed for somebody, and came in this way; empty for all. */
+  source: Source | '';
   /** Only where this is between officials and the reporter; empty for all. */
   reporter: (typeof OF_REPORTERS)[number] | '';
 }
@@ -76,6 +79,7 @@ export function queryOf({
   hidden,
   withdrawn,
   newComments,
+  source,
   reporter,
 }: QueueFilters) {
   const begin = midnight(from, 0);
@@ -94,6 +98,7 @@ export function queryOf({
     ...(hidden && { hidden }),
     ...(withdrawn && { withdrawn }),
     ...(newComments && { new_comments: true }),
+    ...(source && { source: [source] }),
     ...(reporter && { [reporter]: true }),
   };
 }

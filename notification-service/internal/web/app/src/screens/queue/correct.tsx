@@ -1,24 +1,18 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 
 import type { Category, Task } from '../../api/client';
 import { t } from '../../lang/queue';
-import { addressAt } from '../../map/geocoder';
-import { Map } from '../../map/map';
-import { PlaceSearch } from '../../map/place-search';
-import type { Plot } from '../../map/plot';
 import { categories } from '../../state/categories';
-import { canSearch, inCity } from '../../state/config';
 import { correctReport } from '../../state/work';
 import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
+import { PlaceFields, type Position } from './place';
 
 interface Props {
   task: Task;
   onTask(task: Task): void;
   onClose(): void;
 }
-
-type Position = { latitude: number; longitude: number };
 
 /**
  * Puts a report into another category or to another place. Enter in the list of
@@ -29,37 +23,12 @@ export function CorrectDialog({ task, onTask, onClose }: Props) {
   const [address, setAddress] = useState(task.address);
   const [position, setPosition] = useState<Position>();
   const [reason, setReason] = useState(t('correct.reason.usual'));
-  const [outside, setOutside] = useState(false);
   const [mapped, setMapped] = useState(false);
-  const [mapless, setMapless] = useState(false);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
   const form = useRef<HTMLFormElement>(null);
-  const plot = useRef<Plot | null>(null);
-  /** What the report or the map called the place: it may be replaced, what is typed here may not. */
-  const given = useRef(address);
-  const latest = useRef<Position>(undefined);
-  useEffect(() => () => void (plot.current = null), []);
-
-  const pick = (picked: Position) => {
-    setOutside(!inCity(picked));
-    if (!inCity(picked)) return;
-    latest.current = picked;
-    setPosition(picked);
-    const call = (found: string) =>
-      setAddress((now) => {
-        if (latest.current !== picked || now !== given.current) return now;
-        given.current = found;
-        return found;
-      });
-    const known = plot.current?.addressOf(picked).then(call);
-    void Promise.all([addressAt(picked), known]).then(([found]) => found !== '' && call(found));
-  };
-  const ready = (made: Plot) => {
-    plot.current = made;
-    const { latitude, longitude } = task;
-    if (latitude !== undefined && longitude !== undefined) made.moveTo({ latitude, longitude });
-  };
+  const { latitude, longitude } = task;
+  const start = latitude !== undefined && longitude !== undefined ? { latitude, longitude } : undefined;
   const changed = category !== task.category_id || position !== undefined || address.trim() !== task.address;
   const usable = ({ id, accepts_reports, retired }: Category) => (accepts_reports && !retired) || id === task.category_id;
   const submit = async (event: Event) => {
@@ -107,38 +76,7 @@ export function CorrectDialog({ task, onTask, onClose }: Props) {
         <details onToggle={(event) => event.currentTarget.open && setMapped(true)}>
           <summary>{t('correct.place')}</summary>
           <div class="stack">
-            {mapped && canSearch(mapless) && (
-              <PlaceSearch
-                plot={plot}
-                onFound={({ name, quarter, position: found, unknownNumber }) => {
-                  plot.current?.moveTo(found);
-                  const street = unknownNumber ? `${name} ${unknownNumber}` : name;
-                  given.current = [street, quarter].filter((part) => part !== '').join(', ');
-                  setAddress(given.current);
-                  pick(found);
-                  // The official wrote the number: the house below the pin does not take it away.
-                  if (unknownNumber) given.current = '';
-                }}
-              />
-            )}
-            {mapped && (
-              <Map
-                label={t('map.pick')}
-                chosen={position !== undefined}
-                onCenter={pick}
-                onReady={ready}
-                onFailed={() => setMapless(true)}
-              />
-            )}
-            {outside && (
-              <p class="fault" role="status">
-                {t('place.outside')}
-              </p>
-            )}
-            <label class="field">
-              <span>{t('correct.address')}</span>
-              <input maxLength={300} value={address} onInput={(event) => setAddress(event.currentTarget.value)} />
-            </label>
+            {mapped && <PlaceFields address={address} position={position} start={start} onAddress={setAddress} onPosition={setPosition} />}
           </div>
         </details>
         <label class="field">

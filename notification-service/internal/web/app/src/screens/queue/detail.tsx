@@ -25,6 +25,7 @@ import { useSubject } from '../../ui/title';
 import { StatusForm } from '../report/status-form';
 import { Acts } from './acts';
 import { Judged } from './judged';
+import { Intake } from './caller';
 import { Duplicates } from './duplicates';
 import { Overdue } from './overdue';
 
@@ -146,6 +147,7 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onCorrect,
 function Head({ task, open, onCorrect }: { task: Task; open: OpenWork; onCorrect(): void }) {
   const words = open.words.value;
   const points = located(task);
+  const intake = open.work.value?.intake;
   return (
     <header class="stack">
       <h2 tabIndex={-1}>{task.title}</h2>
@@ -168,6 +170,7 @@ function Head({ task, open, onCorrect }: { task: Task; open: OpenWork; onCorrect
         </span>
         <a href={href(`reports/${task.id}`)}>{t('work.public')}</a>
       </p>
+      {intake && <Intake id={task.id} intake={intake} />}
       {words ? (
         <Gallery report={{ id: task.id, mine: false, ...(task.withdrawn_at && { withdrawn_at: task.withdrawn_at }) }} folded />
       ) : (

@@ -6,6 +6,7 @@ import { number, t } from '../../lang/queue';
 import { Map } from '../../map/map';
 import { config } from '../../state/config';
 import { areas, departments, me } from '../../state/desk';
+import { SOURCES } from '../../state/intake';
 import { OF_REPORTERS, type QueueFilters } from '../../state/queue';
 import { STATUSES } from '../../ui/badge';
 import { CategoryOptions } from '../../ui/category';
@@ -31,6 +32,7 @@ export function filtersOf(query: URLSearchParams): QueueFilters {
     hidden: query.has('hidden'),
     withdrawn: query.has('withdrawn'),
     newComments: query.has('comments'),
+    source: SOURCES.find((each) => each === query.get('source')) ?? '',
     reporter: OF_REPORTERS.find((each) => each === query.get('reporter')) ?? '',
   };
 }
@@ -49,6 +51,7 @@ export function isNarrowed({
   hidden,
   withdrawn,
   newComments,
+  source,
   reporter,
 }: QueueFilters): boolean {
   return (
@@ -57,7 +60,7 @@ export function isNarrowed({
     withdrawn ||
     newComments ||
     category.length + department.length + area.length > 0 ||
-    [assignee, from, to, bbox, q, reporter].some((each) => each !== '')
+    [assignee, from, to, bbox, q, source, reporter].some((each) => each !== '')
   );
 }
 
@@ -76,8 +79,8 @@ interface Option {
 
 /** The filters of the queue, all of them in the address. */
 export function FilterBar({ filters, counts, children }: Props) {
-  const { category, department, area, assignee, from, to, bbox, q, overdue, hidden, withdrawn, newComments, reporter } = filters;
-  const more = from !== '' || to !== '' || bbox !== '' || hidden || withdrawn;
+  const { category, department, area, assignee, from, to, bbox, q, overdue, hidden, withdrawn, newComments, source, reporter } = filters;
+  const more = from !== '' || to !== '' || bbox !== '' || source !== '' || hidden || withdrawn;
   const narrowed = isNarrowed(filters);
   const mine = counts?.assignees.find(({ id }) => id === me().id)?.count;
   const others = counts?.assignees.filter(({ id }) => id && id !== me().id) ?? [];
@@ -162,6 +165,13 @@ export function FilterBar({ filters, counts, children }: Props) {
         <summary>{t('work.more-filters')}</summary>
         <div class="stack">
           <div class="bar">
+            <Choice
+              name="source"
+              label={t('intake.source')}
+              value={source}
+              all={t('intake.source.all')}
+              options={SOURCES.map((each) => ({ value: each, name: t(`intake.source.${each}`) }))}
+            />
             {(['from', 'to'] as const).map((bound) => (
               <label key={bound} class="field">
                 <span>{t(bound === 'from' ? 'work.from' : 'work.to')}</span>
@@ -209,6 +219,7 @@ export const NO_FILTERS = {
   hidden: '',
   withdrawn: '',
   comments: '',
+  source: '',
   reporter: '',
 };
 

@@ -17,6 +17,7 @@ const KEYS: [keys: string[], does: Word][] = [
   [['p'], 'work.key.photo'],
   [['1', '…', '9'], 'work.key.template'],
   [['u'], 'work.key.undo'],
+  [['f'], 'work.key.intake'],
   [['v'], 'work.key.views'],
   [['/'], 'work.key.search'],
   [['Esc'], 'work.key.back'],

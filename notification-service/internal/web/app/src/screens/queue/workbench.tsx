@@ -16,6 +16,7 @@ import { CorrectDialog } from './correct';
 import { Detail } from './detail';
 import { ExportButton } from './export';
 import { FilterBar, filtersOf, isNarrowed, NO_FILTERS } from './filters';
+import { IntakeDialog } from './intake';
 import { KeysDialog } from './keys';
 import { MoveDialog } from './move';
 import { QueueMap } from './queue-map';
@@ -28,7 +29,7 @@ import { viewOf, ViewsDialog } from './views';
 /** Kept between visits of the screen, which then shows it at once. */
 const queue = createQueue();
 
-type Dialog = { name: 'move' | 'assign'; tasks: Task[] } | { name: 'correct' | 'ask'; task: Task } | { name: 'keys' } | { name: 'views' };
+type Dialog = { name: 'move' | 'assign'; tasks: Task[] } | { name: 'correct' | 'ask'; task: Task } | { name: 'keys' | 'views' | 'intake' };
 
 /** The queue as a table, with the current report beside it. */
 export function Workbench() {
@@ -111,6 +112,7 @@ export function Workbench() {
       p: finish,
       n: () => open(current ?? atHand?.id, 'note'),
       u: () => undo.current?.(),
+      f: () => openDialog({ name: 'intake' }),
       v: () => openDialog({ name: 'views' }),
       '/': () => document.querySelector<HTMLElement>('.workbench [type=search]')?.focus(),
       '?': () => openDialog({ name: 'keys' }),
@@ -129,6 +131,9 @@ export function Workbench() {
           <p class="quiet" role="status">
             {queue.state.value === 'loading' ? t('loading') : tn('work.found', queue.counts.value?.total ?? tasks.length)}
           </p>
+          <button type="button" aria-haspopup="dialog" onClick={() => openDialog({ name: 'intake' })}>
+            {t('intake')}
+          </button>
           <button type="button" aria-pressed={mapped} onClick={() => setQuery({ map: mapped ? '' : '1' })}>
             {t('view.map')}
           </button>
@@ -224,6 +229,7 @@ export function Workbench() {
       {dialog?.name === 'correct' && <CorrectDialog task={dialog.task} onTask={queue.put} onClose={endDialog} />}
       {dialog?.name === 'ask' && <AskDialog task={dialog.task} onTask={queue.put} onClose={endDialog} />}
       {dialog?.name === 'views' && <ViewsDialog filters={viewOf(query)} onClose={endDialog} />}
+      {dialog?.name === 'intake' && <IntakeDialog onFiled={(id) => open(id)} onClose={endDialog} />}
       {dialog?.name === 'keys' && <KeysDialog onClose={endDialog} />}
     </>
   );

@@ -1,0 +1,129 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/openapi"
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+// Callers are the addresses of those for whom officials file reports.
+type Callers struct {
+	Store  *postgres.Callers
+	Ring   *event.Keyring           // opens whom a report was filed for
+	Erased func(userID string) bool // whether a person was erased, and must not come back
+}
+
+// callerOperations are those about callers. The report is in the bodies, because paths
+// are in logs: they would say which anonymous reports came by telephone.
+func (s *server) callerOperations() openapi.Operations {
+	operations := openapi.Operations{
+		"setCaller":   {Handler: s.setCaller, Timeout: service.DefaultTimeout},
+		"readCaller":  {Handler: s.readCaller, Timeout: service.DefaultTimeout},
+		"findCallers": {Handler: s.findCallers, Timeout: service.DefaultTimeout},
+	}
+	if s.Mail.Contacts == nil {
+		refuse(operations, errNoMail)
+	}
+	return operations
+}
+
+func answerCaller(w http.ResponseWriter, c email.Caller) error {
+	return service.Encode(w, http.StatusOK, Caller{State: ContactState(c.State), Language: MailLanguage(c.Language)})
+}
+
+// setCaller handles PUT /callers.
+func (s *server) setCaller(w http.ResponseWriter, r *http.Request) error {
+	request, err := service.Decode[NewCaller](r)
+	if err != nil {
+		return err
+	}
+	caller, err := s.Mail.Callers.Ring.Open(request.ReportID, request.Caller)
+	if err != nil || !event.IsCaller(caller) {
+		return &fault.Error{Kind: fault.Invalid, Field: "/caller", Msg: "must be the caller of this report, as its officials' view has it", Err: err}
+	}
+	if s.Mail.Callers.Erased != nil && s.Mail.Callers.Erased(caller) {
+		return email.ErrNoCaller
+	}
+	c, address, err := s.newContact(NewContact{Address: request.Address, Language: request.Language, Zone: request.Zone})
+	if err != nil {
+		return err
+	}
+	token := email.NewToken()
+	proof := postgres.Proof{Hash: email.TokenHash(token), Body: func(contact uuid.UUID) ([]byte, error) {
+		return json.Marshal(email.SealedCode{Code: s.Mail.Keys.SealToken(contact, token)})
+	}}
+	kept, err := s.Mail.Callers.Store.Set(r.Context(), notification.Reader{UserID: caller}, request.ReportID, c, s.Mail.Keys.AddressHashes(address), proof)
+	if err != nil {
+		return err
+	}
+	return answerCaller(w, kept)
+}
+
+// readCaller handles POST /callers/state, which changes nothing.
+func (s *server) readCaller(w http.ResponseWriter, r *http.Request) error {
+	request, err := service.Decode[CallerQuery](r)
+	if err != nil {
+		return err
+	}
+	c, err := s.Mail.Callers.Store.Get(r.Context(), request.ReportID)
+	if err != nil {
+		return err
+	}
+	return answerCaller(w, c)
+}
+
+// findCallers handles POST /admin/callers/search. The address is in the body, because
+// paths are in logs.
+func (s *server) findCallers(w http.ResponseWriter, r *http.Request) error {
+	request, err := service.Decode[CallerSearch](r)
+	if err != nil {
+		return err
+	}
+	address, err := email.ParseAddress(request.Address)
+	if err != nil {
+		return err
+	}
+	ids, err := s.Mail.Callers.Store.Find(r.Context(), s.Mail.Keys.AddressHashes(address))
+	if err != nil {
+		return err
+	}
+	return service.Encode(w, http.StatusOK, FoundCallers{UserIds: ids})
+}
+
+// prove handles GET and POST /p/{token}, as unsubscribe does /u/{token}: a GET says what
+// the address is for, and changes nothing, and a POST from the button of that page proves
+// it.
+func (s *server) prove(w http.ResponseWriter, r *http.Request) error {
+	if s.Mail.Contacts == nil {
+		return errNoMail
+	}
+	act := s.Mail.Callers.Store.Provable
+	if r.Method == http.MethodPost {
+		act = s.Mail.Callers.Store.Prove
+	}
+	status := http.StatusOK
+	caller, err := act(r.Context(), email.TokenHash(email.LinkToken(r.PathValue("token"))))
+	if errors.Is(err, email.ErrProof) { // in words for whoever has the mail
+		status, caller.Language, err = http.StatusNotFound, wording.Preferred(r.Header.Get("Accept-Language")), nil
+	}
+	if err != nil {
+		return err
+	}
+	page, err := email.ProofPage(caller)
+	if err != nil {
+		return err
+	}
+	writeLinkPage(w, status, page)
+	return nil
+}

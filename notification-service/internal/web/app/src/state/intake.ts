@@ -1,0 +1,83 @@
+/**
+ * What an official enters for somebody at the counter or on the telephone. It is kept while
+ * the page is open, and not in the browser: others use it as well, and it may have an address.
+ */
+import { signal } from '@preact/signals';
+
+import { must, notificationService, reportService, type Caller, type MailLanguage, type NewReport, type Source } from '../api/client';
+import { language } from '../lang/i18n';
+import { dropChosen, ofDraft, sendChosen } from '../photos/chosen';
+import { randomKey } from './draft';
+
+export const SOURCES: readonly Source[] = ['telephone', 'counter', 'letter', 'inspection'];
+
+export interface Intake {
+  /** However often it is sent, it is filed once. */
+  key: string;
+  source: Source;
+  title: string;
+  description: string;
+  category?: number;
+  position?: { latitude: number; longitude: number };
+  address: string;
+  forCity: boolean;
+  /** Where the caller wants mails; empty for none. */
+  mail: string;
+  language: MailLanguage;
+}
+
+/** The language of the page, which mails are written in as well. */
+export const ofMails = (): MailLanguage => (language.value === 'id' ? 'id' : 'en');
+
+const empty = (): Intake => ({
+  key: randomKey(),
+  source: 'telephone',
+  title: '',
+  description: '',
+  address: '',
+  forCity: false,
+  mail: '',
+  language: ofMails(),
+});
+
+export const intake = signal(empty());
+
+export function updateIntake(part: Partial<Intake>): void {
+  intake.value = { ...intake.value, ...part };
+}
+
+export function discardIntake(): void {
+  void dropChosen(ofDraft(intake.value.key));
+  intake.value = empty();
+}
+
+/** Files it and enters the caller's address. After a failure it may be sent again. Returns the report's id. */
+export async function fileIntake(): Promise<string> {
+  const { key, source, title, description, category = 0, position, address, forCity, mail, language } = intake.value;
+  const body: NewReport = {
+    source,
+    title: title.trim(),
+    description,
+    category_id: category,
+    privacy_level: 'anonymous',
+    ...(forCity && { visibility: 'officials' }),
+    ...(address.trim() && { address: address.trim() }),
+    ...position,
+  };
+  const { id } = await must(reportService.POST('/reports', { params: { header: { 'Idempotency-Key': key } }, body }));
+  await sendChosen(ofDraft(key), id); // before the key is gone by which they are found
+  if (mail.trim()) {
+    const { intake: filed } = await must(reportService.GET('/reports/{id}/work', { params: { path: { id } } }));
+    await enterCaller(id, filed?.caller, mail, language);
+  }
+  discardIntake();
+  return id;
+}
+
+/** Says where the caller is written to, or has the link sent there again. */
+export async function enterCaller(id: string, caller = '', mail: string, language: MailLanguage): Promise<Caller> {
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return await must(notificationService.PUT('/callers', { body: { report_id: id, caller, address: mail.trim(), language, zone } }));
+}
+
+export const readCaller = (id: string): Promise<Caller> => must(notificationService.POST('/callers/state', { body: { report_id: id } }));

@@ -55,12 +55,12 @@ func New(cfg Config, sign auth.Config) (http.Handler, error) {
 		}
 	}
 	assets["/"] = assets["/index.html"]
-	return &page{assets: assets, policy: cfg.policy(sign), mapFile: cfg.MapFile}, nil
+	return &page{assets: assets, policy: func() string { return cfg.policy(sign) }, mapFile: cfg.MapFile}, nil
 }
 
 type page struct {
 	assets  map[string]*asset // by path
-	policy  string
+	policy  func() string
 	mapFile string
 }
 
@@ -114,7 +114,7 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h := w.Header()
-	h.Set("Content-Security-Policy", p.policy)
+	h.Set("Content-Security-Policy", p.policy())
 	if name == renewPath { // the page itself has it in a frame
 		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; frame-ancestors 'self'")
 	}

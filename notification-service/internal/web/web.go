@@ -55,6 +55,9 @@ func New(cfg Config, sign auth.Config) (http.Handler, error) {
 		}
 	}
 	assets["/"] = assets["/index.html"]
+	for _, name := range manuals {
+		assets[docsPath+name] = assets[docsPath+"/"+cmp.Or(strings.TrimPrefix(name, "/"), "index")+".html"]
+	}
 	return &page{assets: assets, policy: func() string { return cfg.policy(sign) }, mapFile: cfg.MapFile}, nil
 }
 
@@ -89,6 +92,12 @@ func nameCity(assets map[string]*asset, name string) error {
 // renewPath is where the identity provider answers when the page renews its
 // session.
 const renewPath = "/renew.html"
+
+// docsPath has the explanation of each problem, and the references of the API; manuals
+// are its pages. The type of a problem (platform/service) is an address of it.
+const docsPath = "/docs"
+
+var manuals = []string{"", "/problems", "/report-service", "/notification-service", "/messages"}
 
 // screens has the first part of each screen's address; ui/router.tsx has the
 // same. Reports share theirs with the API: the gateway sends clients that ask for

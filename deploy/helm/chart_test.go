@@ -517,7 +517,7 @@ func TestWrongValues(t *testing.T) {
 	for change, want := range map[string]string{
 		`image: {registry: ""}`:                                            "/image/registry",
 		`config: {AUTH_ISSUER: ""}`:                                        "config.AUTH_ISSUER",
-		`config: {AUTH_JWKS_URL: null}`:                                    "config.AUTH_JWKS_URL",
+		`config: {AUTH_AUDIENCE: ""}`:                                      "config.AUTH_AUDIENCE",
 		`report: {existingSecret: ""}`:                                     "report.existingSecret",
 		`notification: {existingSecret: ""}`:                               "notification.existingSecret",
 		`photos: {volume: {enabled: true}}`:                                "photo.existingSecret",

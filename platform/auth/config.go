@@ -32,7 +32,8 @@ type Config struct {
 	Issuer   string `env:"AUTH_ISSUER"`
 	Audience string `env:"AUTH_AUDIENCE"`
 	// Secret is the HS256 key that tokens are signed with; JWKSURL is where
-	// the keys for RS256, ES256 and EdDSA are published. Exactly one is set.
+	// the keys for RS256, ES256 and EdDSA are published. At most one is set: without
+	// any, the issuer is asked where it publishes its keys.
 	Secret    string `env:"AUTH_JWT_SECRET"`
 	JWKSURL   string `env:"AUTH_JWKS_URL"`
 	RoleClaim string `env:"AUTH_ROLE_CLAIM" envDefault:"role"`
@@ -66,8 +67,11 @@ func (c Config) Validate() []config.Fault {
 		if fault, ok := c.devFault(net.InterfaceAddrs); ok {
 			faults = append(faults, fault)
 		}
+	case c.Secret != "":
+		faults.Check(len(c.Secret) >= minSecret, "AUTH_JWT_SECRET", secret)
 	case c.JWKSURL == "":
-		faults.Check(len(c.Secret) >= minSecret, "AUTH_JWT_SECRET", secret+", unless AUTH_JWKS_URL is set")
+		faults.Check(isDiscoverable(c.Issuer), "AUTH_ISSUER", "an https:// address without a query, such as https://id.example.org/realms/city, "+
+			"which is asked for its keys; or AUTH_JWKS_URL or AUTH_JWT_SECRET must be set")
 	default:
 		faults.Check(isHTTP(c.JWKSURL), "AUTH_JWKS_URL", "an absolute URL, such as https://id.example.org/realms/city/protocol/openid-connect/certs")
 	}

@@ -29,24 +29,30 @@ const (
 	// unknownEvery is how often a token with an unknown key id may make us read
 	// them before that, so that strangers cannot make us hammer the issuer.
 	unknownEvery = 10 * time.Second
-	// fetchTimeout bounds one reading, and what such a token may wait for.
+	// fetchTimeout bounds one answer of the issuer. A reading, for which such a token
+	// waits, takes one or, where the keys' address has to be found, a few of them.
 	fetchTimeout = 3 * time.Second
-	// maxKeySet is far above what issuers publish.
-	maxKeySet = 1 << 20
+	// maxAnswer is far above what issuers publish.
+	maxAnswer = 1 << 20
 	// minRSABits is what RFC 7518 (3.3) demands of RS256.
 	minRSABits = 2048
 )
 
-// errUnknownKey says that the issuer was asked, and has no such key.
-var errUnknownKey = errors.New("unknown key")
+var (
+	// errUnknownKey says that the issuer was asked, and has no such key.
+	errUnknownKey = errors.New("unknown key")
+	// errNotFound says that the issuer has nothing at an address.
+	errNotFound = errors.New("the issuer answered 404 Not Found")
+)
 
 // An issuer has the keys that an identity provider publishes as a JSON Web Key
-// Set (RFC 7517).
+// Set (RFC 7517), at an address that is given or found by the issuer's name.
 //
 //	none yet ──read──► known ──every 10 min, and for an unknown key id──► known
 //	   └── tokens cannot be judged: Unavailable        └── a reading fails: the old keys stay
 type issuer struct {
-	url    string
+	name   string
+	url    string // of the keys; "" where it is found by the name
 	client http.Client
 	log    zerolog.Logger
 
@@ -57,9 +63,13 @@ type issuer struct {
 	asking  sync.Mutex
 	askedAt time.Time // guarded by asking
 
-	mu   sync.Mutex
-	read time.Time // when the keys were last read; zero if never
-	keys []publicKey
+	mu     sync.Mutex
+	read   time.Time // when the keys were last read; zero if never
+	keys   []publicKey
+	failed error // of the last reading; nil if it succeeded
+
+	provider     provider  // as it last described itself; without a url
+	providerRead time.Time // when that was last read; zero to read it at the next need
 }
 
 // A publicKey is a key that signatures may be checked with.
@@ -69,8 +79,14 @@ type publicKey struct {
 	key  any
 }
 
-func newIssuer(url string, log zerolog.Logger) *issuer {
-	return &issuer{url: url, client: http.Client{Timeout: fetchTimeout}, log: log, started: make(chan struct{})}
+// newIssuer returns the issuer of that name with its keys at url. Without a url it is
+// asked for it, and what it answers must be at its own address: no redirect is followed.
+func newIssuer(name, url string, log zerolog.Logger) *issuer {
+	i := &issuer{name: name, url: url, client: http.Client{Timeout: fetchTimeout}, log: log, started: make(chan struct{})}
+	if url == "" {
+		i.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	}
+	return i
 }
 
 // run keeps the keys fresh until ctx ends.
@@ -96,10 +112,13 @@ func (i *issuer) run(ctx context.Context) {
 func (i *issuer) probe(context.Context) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.read.IsZero() {
-		return errors.New("the issuer's keys have not been read yet")
+	switch {
+	case !i.read.IsZero():
+		return nil
+	case i.failed != nil:
+		return fmt.Errorf("the issuer's keys have not been read yet: %w", i.failed)
 	}
-	return nil
+	return errors.New("the issuer's keys have not been read yet")
 }
 
 // keyOf returns the key that checks the signature of token, errUnknownKey, or an
@@ -111,7 +130,7 @@ func (i *issuer) keyOf(ctx context.Context, token *jwt.Token) (any, error) {
 	}
 	alg := token.Method.Alg()
 	began := time.Now()
-	<-i.started // at most for fetchTimeout
+	<-i.started // at most for the first reading
 	if key := i.find(alg, id, hasID); key != nil {
 		return key, nil
 	}
@@ -182,35 +201,70 @@ func (i *issuer) keysRead() time.Time {
 func (i *issuer) refresh(ctx context.Context) error {
 	began := time.Now()
 	keys, err := i.fetch(ctx)
-	if err != nil {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.failed = err; err != nil {
 		if ctx.Err() == nil {
 			i.log.Warn().Err(err).Msg("reading the issuer's keys failed, will try again")
 		}
 		return err
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
 	i.read, i.keys = began, keys
 	return nil
 }
 
 func (i *issuer) fetch(ctx context.Context) ([]publicKey, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, i.url, nil)
+	from, fresh, err := i.keysAddress(ctx)
 	if err != nil {
 		return nil, err
 	}
+	body, err := i.get(ctx, from)
+	if err != nil && !fresh {
+		if moved := i.movedKeys(ctx, from); moved != "" {
+			body, err = i.get(ctx, moved)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return i.parse(body)
+}
+
+// get returns what the issuer has at an address.
+func (i *issuer) get(ctx context.Context, from string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
 	res, err := i.client.Do(req)
 	if err != nil {
 		return nil, err
 	}
 	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the issuer answered %s", res.Status)
+	switch res.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound:
+		return nil, fmt.Errorf("read %s: %w", from, errNotFound)
+	default:
+		return nil, fmt.Errorf("read %s: the issuer answered %s", from, res.Status)
 	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", from, err)
+	}
+	if len(body) > maxAnswer {
+		return nil, fmt.Errorf("read %s: the answer has more than %d bytes", from, maxAnswer)
+	}
+	return body, nil
+}
+
+// parse returns the keys of a key set that signatures may be checked with.
+func (i *issuer) parse(body []byte) ([]publicKey, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
-	if err := json.NewDecoder(io.LimitReader(res.Body, maxKeySet)).Decode(&set); err != nil {
+	if err := json.Unmarshal(body, &set); err != nil {
 		return nil, fmt.Errorf("read key set: %w", err)
 	}
 	if set.Keys == nil {

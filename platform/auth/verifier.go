@@ -57,7 +57,7 @@ type acceptedToken struct {
 	keysRead time.Time
 }
 
-// New returns the Verifier that cfg describes. With a JWKS URL it keeps the
+// New returns the Verifier that cfg describes. Without a secret it keeps the issuer's
 // keys fresh until ctx ends. An issuer that cannot be reached yet is not an error,
 // because it may come up after us. See Checks.
 func New(ctx context.Context, cfg Config, log zerolog.Logger) (*Verifier, error) {
@@ -70,9 +70,9 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger) (*Verifier, error)
 		accepted: ttlcache.New(ttlcache.WithCapacity[[sha256.Size]byte, acceptedToken](maxAccepted)),
 	}
 	v.methods = []string{"HS256"}
-	if cfg.JWKSURL != "" {
+	if cfg.Secret == "" {
 		v.methods = publicKeyMethods
-		v.issuer = newIssuer(cfg.JWKSURL, log)
+		v.issuer = newIssuer(cfg.Issuer, cfg.JWKSURL, log)
 		go v.issuer.run(ctx)
 	}
 	v.parser = jwt.NewParser(jwt.WithValidMethods(v.methods), jwt.WithIssuer(cfg.Issuer),
@@ -87,7 +87,16 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger) (*Verifier, error)
 // before the first request.
 func (v *Verifier) RefuseErased(erased func(userID string) bool) { v.erased = erased }
 
-// Checks returns what readiness depends on: with a JWKS URL, that the issuer's
+// Endpoints returns the addresses at which the issuer signs people in, where the
+// issuer was asked for its addresses and has answered.
+func (v *Verifier) Endpoints() []string {
+	if v.issuer == nil {
+		return nil
+	}
+	return v.issuer.endpoints()
+}
+
+// Checks returns what readiness depends on: without a secret, that the issuer's
 // keys have been read once. A replica that has never reached the issuer can
 // serve no signed-in user, while another one may.
 func (v *Verifier) Checks() []service.Check {

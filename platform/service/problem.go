@@ -10,9 +10,10 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// problemBase is where the problems are documented; the type of each is an
-// anchor on that page.
-const problemBase = "https://github.com/cityconnect/cityconnect/blob/main/docs/problems.md#"
+// problemBase is where the problems are explained; the type of each is an anchor on
+// that page, which the page's service has. The address is a path (RFC 9457, 3.1.1): it
+// leads there at any city's gateway, and is the same text at each.
+const problemBase = "/docs/problems#"
 
 // A Problem is the body of an error answer, RFC 9457 problem details. It is
 // an error, so that a handler can return it.

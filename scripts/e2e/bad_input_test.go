@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -137,10 +135,7 @@ func TestBadInputToNotificationService(t *testing.T) {
 
 // checkAll sends every request and checks its answer and its documentation.
 func (c *stack) checkAll(all []bad) {
-	documented, err := os.ReadFile(filepath.Join(root(), "docs", "problems.md"))
-	if err != nil {
-		c.t.Error(err)
-	}
+	explained := c.read("/docs/problems")
 	for _, tt := range all {
 		c.t.Run(tt.name, func(t *testing.T) {
 			problem := c.ask(t, tt)
@@ -157,11 +152,31 @@ func (c *stack) checkAll(all []bad) {
 			if !told {
 				t.Errorf("no fault at %q in %+v", tt.pointer, problem.Errors)
 			}
-			if !strings.Contains(string(documented), "## "+tt.problem+"\n") {
-				t.Errorf("docs/problems.md does not explain %s", tt.problem)
+			if problem.Type != "/docs/problems#"+tt.problem || !strings.Contains(explained, `<h2 id="`+tt.problem+`">`) {
+				t.Errorf("%s does not lead to an explanation of %s at the gateway", problem.Type, tt.problem)
 			}
 		})
 	}
+}
+
+// read returns what the gateway shows a browser at path.
+func (c *stack) read(path string) string {
+	c.t.Helper()
+	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, c.gateway.URL+path, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/html")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		c.t.Fatalf("%s: status %d, error %v", path, res.StatusCode, err)
+	}
+	return string(body)
 }
 
 // ask sends the request as it stands, past the client's own care.

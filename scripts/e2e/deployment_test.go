@@ -81,7 +81,7 @@ func TestProductionNeedsAnIdentityProvider(t *testing.T) {
 		if over.Environment["AUTH_MODE"] != "jwt" || over.Environment["AUTH_DEV_NETWORK"] != "" {
 			t.Errorf("%s: AUTH_MODE is %q in production", name, over.Environment["AUTH_MODE"])
 		}
-		for _, variable := range []string{"AUTH_ISSUER", "AUTH_AUDIENCE", "AUTH_JWKS_URL"} {
+		for _, variable := range []string{"AUTH_ISSUER", "AUTH_AUDIENCE"} {
 			if !strings.HasPrefix(over.Environment[variable], fmt.Sprintf("${%s:?", variable)) {
 				t.Errorf("%s starts without %s in production: %q", name, variable, over.Environment[variable])
 			}

@@ -29,10 +29,10 @@ const clientID = "cityconnect-page"
 func TestPageOpenIDConnect(t *testing.T) {
 	t.Parallel()
 	provider := newProvider(t)
+	provider.moveTokens()
 	c := prepareStack(t)
 	for _, p := range []*process{c.report, c.notification} {
-		p.env["AUTH_MODE"], p.env["AUTH_JWT_SECRET"] = "jwt", ""
-		p.env["AUTH_ISSUER"], p.env["AUTH_JWKS_URL"] = provider.URL, provider.URL+"/keys"
+		p.env["AUTH_MODE"], p.env["AUTH_JWT_SECRET"], p.env["AUTH_ISSUER"] = "jwt", "", provider.URL // which says all else
 	}
 	c.notification.env["PAGE_OIDC_CLIENT_ID"] = clientID
 	c.notification.start()
@@ -121,6 +121,7 @@ type provider struct {
 	tokens   []string
 	refuses  bool
 	renewed  int
+	tokenAt  string        // the origin of the token endpoint
 	lifetime time.Duration // of a token
 }
 
@@ -134,7 +135,16 @@ func newProvider(t *testing.T) *provider {
 	mux.HandleFunc("POST /token", p.token)
 	p.Server = httptest.NewServer(mux)
 	t.Cleanup(p.Close)
+	p.tokenAt = p.URL
 	return p
+}
+
+// moveTokens gives the token endpoint a host of its own, as large providers do.
+func (p *provider) moveTokens() {
+	p.t.Helper()
+	other := httptest.NewServer(p.Config.Handler)
+	p.t.Cleanup(other.Close)
+	p.tokenAt = other.URL
 }
 
 // refuse makes the provider turn everybody away.
@@ -172,7 +182,7 @@ func answer(w http.ResponseWriter, body any) {
 
 func (p *provider) discover(w http.ResponseWriter, _ *http.Request) {
 	answer(w, map[string]any{
-		"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token", "jwks_uri": p.URL + "/keys",
+		"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.tokenAt + "/token", "jwks_uri": p.URL + "/keys",
 	})
 }
 

@@ -165,6 +165,7 @@ func (a *app) addEdge(ctx context.Context, cfg config.Config, pool *pgxpool.Pool
 		},
 		Schema: func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, pool) },
 	})
+	cfg.Page.Endpoints = verifier.Endpoints
 	if edge.Page, err = web.New(cfg.Page, cfg.Auth); err != nil {
 		return fmt.Errorf("set up the page: %w", err)
 	}

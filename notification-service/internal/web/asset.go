@@ -32,6 +32,7 @@ var types = map[string]string{
 	".png":         "image/png",
 	".webmanifest": "application/manifest+json",
 	".woff2":       "font/woff2",
+	".yaml":        "application/yaml", // RFC 9512
 }
 
 // An asset is a file, ready to be sent.

@@ -3,6 +3,8 @@ package web
 import (
 	"fmt"
 	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/config"
@@ -49,6 +51,9 @@ type Config struct {
 	Mails bool
 	// Push says that notifications are pushed to devices.
 	Push bool
+	// Endpoints returns where the identity provider signs people in, as far as it has
+	// said so; the page may go there, as it may to the provider's own address.
+	Endpoints func() []string
 }
 
 // Validate returns everything that is wrong with c.
@@ -113,7 +118,7 @@ func (c Config) settings(sign auth.Config) settings {
 	switch {
 	case sign.Mode == auth.Dev:
 		s.Auth.Mode = "dev"
-	case c.ClientID != "":
+	case c.signsIn(sign):
 		s.Auth = signIn{Mode: "oidc", Issuer: sign.Issuer, ClientID: c.ClientID, Scope: c.Scope, Audience: c.OIDCAudience, Resource: c.OIDCResource}
 	}
 	if c.CityLogo != "" {
@@ -138,13 +143,25 @@ func (c Config) City() *Bounds {
 	return &header.bounds
 }
 
+// signsIn reports whether people sign in with the identity provider.
+func (c Config) signsIn(sign auth.Config) bool { return sign.Mode != auth.Dev && c.ClientID != "" }
+
 // policy lets the page load and reach its own origin alone, and beyond it only
-// the identity provider that the city named. The map draws in a worker.
+// the identity provider that the city named, with the origins that it has said are its
+// own. The map draws in a worker.
 func (c Config) policy(sign auth.Config) string {
 	connect, frame := "'self'", ""
-	if c.settings(sign).Auth.Mode == "oidc" {
-		connect += " " + origin(sign.Issuer)
-		frame = "frame-src 'self' " + origin(sign.Issuer) + "; " // where the session is renewed
+	if c.signsIn(sign) {
+		origins := []string{origin(sign.Issuer)}
+		if c.Endpoints != nil {
+			for _, endpoint := range c.Endpoints() {
+				origins = append(origins, origin(endpoint))
+			}
+		}
+		slices.Sort(origins)
+		provider := strings.Join(slices.Compact(origins), " ")
+		connect += " " + provider
+		frame = "frame-src 'self' " + provider + "; " // where the session is renewed
 	}
 	return "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data: blob:; " +
 		"worker-src 'self'; manifest-src 'self'; connect-src " + connect + "; " + frame + "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -55,12 +55,15 @@ func New(cfg Config, sign auth.Config) (http.Handler, error) {
 		}
 	}
 	assets["/"] = assets["/index.html"]
-	return &page{assets: assets, policy: cfg.policy(sign), mapFile: cfg.MapFile}, nil
+	for _, name := range manuals {
+		assets[docsPath+name] = assets[docsPath+"/"+cmp.Or(strings.TrimPrefix(name, "/"), "index")+".html"]
+	}
+	return &page{assets: assets, policy: func() string { return cfg.policy(sign) }, mapFile: cfg.MapFile}, nil
 }
 
 type page struct {
 	assets  map[string]*asset // by path
-	policy  string
+	policy  func() string
 	mapFile string
 }
 
@@ -90,6 +93,12 @@ func nameCity(assets map[string]*asset, name string) error {
 // session.
 const renewPath = "/renew.html"
 
+// docsPath has the explanation of each problem, and the references of the API; manuals
+// are its pages. The type of a problem (platform/service) is an address of it.
+const docsPath = "/docs"
+
+var manuals = []string{"", "/problems", "/report-service", "/notification-service", "/messages"}
+
 // screens has the first part of each screen's address; ui/router.tsx has the
 // same. Reports share theirs with the API: the gateway sends clients that ask for
 // HTML here.
@@ -114,7 +123,7 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h := w.Header()
-	h.Set("Content-Security-Policy", p.policy)
+	h.Set("Content-Security-Policy", p.policy())
 	if name == renewPath { // the page itself has it in a frame
 		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; frame-ancestors 'self'")
 	}

@@ -168,6 +168,30 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// The page may reach the hosts that the provider says are its own, from when it has
+// said so.
+func TestPolicyHasTheProvidersEndpoints(t *testing.T) {
+	t.Parallel()
+	var endpoints []string
+	cfg := web.Config{ClientID: "page", Endpoints: func() []string { return endpoints }}
+	h := page(t, cfg, auth.Config{Mode: auth.JWT, Issuer: "https://id.city.test/realms/city"})
+	for _, tt := range []struct {
+		endpoints []string
+		want      string
+	}{
+		{nil, "https://id.city.test"},
+		{[]string{"https://id.city.test/authorize", "https://id.city.test/token"}, "https://id.city.test"},
+		{[]string{"https://a.city.test/authorize", "https://token.city.test:8443/token"}, "https://a.city.test https://id.city.test https://token.city.test:8443"},
+	} {
+		endpoints = tt.endpoints
+		resp, _ := get(t, h, "/")
+		policy := resp.Header.Get("Content-Security-Policy")
+		if !strings.Contains(policy, "connect-src 'self' "+tt.want+"; ") || !strings.Contains(policy, "frame-src 'self' "+tt.want+"; ") {
+			t.Errorf("endpoints %q: policy %q", tt.endpoints, policy)
+		}
+	}
+}
+
 // The page offers photos where report-service has a place for them.
 func TestPhotosAreOffered(t *testing.T) {
 	t.Parallel()

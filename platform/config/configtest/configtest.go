@@ -68,9 +68,12 @@ func (s Service) wrongValues(t *testing.T) {
 		"LOG_LEVEL":       {"loud"},
 		"AUTH_MODE":       {"none"},
 		"AUTH_ISSUER":     {""},
-		"AUTH_JWT_SECRET": {"", "geheim"},
+		"AUTH_JWT_SECRET": {"geheim"},
 	}
 	maps.Copy(wrong, s.Wrong)
+	if err := s.with(map[string]string{"AUTH_JWT_SECRET": "", "AUTH_ISSUER": "city"}); err == nil || !strings.HasPrefix(err.Error(), "AUTH_ISSUER: ") {
+		t.Errorf("an issuer that cannot be asked for its keys: error %v", err)
+	}
 	for name, values := range wrong {
 		for _, value := range values {
 			err := s.with(map[string]string{name: value})

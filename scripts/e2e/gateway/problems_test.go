@@ -58,7 +58,7 @@ func TestGatewayAnswersWithProblems(t *testing.T) {
 			if err := json.Unmarshal([]byte(body), &p); err != nil {
 				t.Fatalf("got %d %v %q, want a problem (error: %v)", res.StatusCode, res.Header, body, err)
 			}
-			_, name, _ := strings.Cut(p.Type, "docs/problems.md#")
+			_, name, _ := strings.Cut(p.Type, "/docs/problems#")
 			if res.StatusCode != tt.status || p.Status != tt.status || name != tt.problem || p.Title == "" {
 				t.Errorf("got %d and %s, want %d and the problem %s", res.StatusCode, body, tt.status, tt.problem)
 			}

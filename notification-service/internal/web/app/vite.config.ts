@@ -1,6 +1,7 @@
 import { loadEnv, type Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
 
+import { apiDocuments } from './docs.js';
 import { maplibre } from './maplibre.js';
 import { thirdPartyNotices } from './notices.js';
 
@@ -44,7 +45,7 @@ const stream = new URL('../../../clients/stream/src', import.meta.url).pathname;
 
 export default defineConfig({
   resolve: { alias: { '@cityconnect/stream': stream } },
-  plugins: [maplibre(), thirdPartyNotices(), serviceWorker()],
+  plugins: [maplibre(), thirdPartyNotices(), apiDocuments(), serviceWorker()],
   build: {
     outDir: '../dist',
     emptyOutDir: true,
@@ -66,11 +67,16 @@ export default defineConfig({
     // Tests read the list of problems, and the reasons that the services write down.
     fs: { allow: ['.', '../../../clients/stream', '../../../../docs', '../../../../platform', '../../notifier', '../../webhook'] },
     proxy: Object.fromEntries(
-      ['/reports', '/categories', '/admin', '/notifications', '/feed', '/session', '/dev', '/config.json', '/map', '/city'].map((path) => [
-        path,
-        // A report has a page at the address of its data.
-        { target: CITYCONNECT_URL, bypass: ({ headers }) => (headers.accept?.includes('text/html') ? '/index.html' : undefined) },
-      ]),
+      ['/docs', '/reports', '/categories', '/admin', '/notifications', '/feed', '/session', '/dev', '/config.json', '/map', '/city'].map(
+        (path) => [
+          path,
+          // A report has a page at the address of its data.
+          {
+            target: CITYCONNECT_URL,
+            bypass: ({ headers }) => (path !== '/docs' && headers.accept?.includes('text/html') ? '/index.html' : undefined),
+          },
+        ],
+      ),
     ),
   },
   test: {

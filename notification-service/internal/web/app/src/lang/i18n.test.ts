@@ -5,7 +5,7 @@ import type { DeadLetter, Delivery, Notification, OutboxAct, Replay, Status, Vot
 import { preferences } from '../state/preferences';
 import type { Role } from '../state/session';
 import * as ops from './console';
-import { isWord, language, languages, preferredLanguage, setLanguage, t, tn, withWords } from './i18n';
+import { isWord, language, languages, preferredLanguage, setLanguage, t, tn, withWords, type Forms } from './i18n';
 import './dialogue';
 import './queue';
 import './settings';
@@ -19,8 +19,8 @@ const english = Object.keys(files).filter((file) => file.endsWith('en.json'));
 const inLanguage = (file: string, tag: string) => file.replace('en.json', `${tag}.json`);
 const en = Object.assign({}, ...english.map((file) => files[file])) as Record<string, string>;
 
-const all = Object.keys(languages).flatMap((tag) =>
-  english.map((file) => ({ name: inLanguage(file, tag), english: files[file]!, words: files[inLanguage(file, tag)] ?? {} })),
+const all = (Object.keys(languages) as (keyof Forms)[]).flatMap((tag) =>
+  english.map((file) => ({ tag, name: inLanguage(file, tag), english: files[file]!, words: files[inLanguage(file, tag)] ?? {} })),
 );
 
 /** The names in braces that a text is filled in with. */
@@ -31,13 +31,39 @@ test('there are no files but those, and no word is in two', () => {
   expect(Object.keys(en)).toHaveLength(english.reduce((sum, file) => sum + Object.keys(files[file]!).length, 0));
 });
 
-describe.each(all)('$name', ({ english, words }) => {
-  test('has the words of English, and no others', () => expect(Object.keys(words).sort()).toEqual(Object.keys(english).sort()));
+/** The plural forms of each language, which the compiler counts. */
+const forms: { [Tag in keyof Forms]: Record<Forms[Tag], true> } = { en: { one: true, other: true }, id: { other: true } };
+
+test('each language has the plural forms that Intl.PluralRules chooses from', () => {
+  expect(Object.keys(forms)).toEqual(Object.keys(languages));
+  for (const [tag, has] of Object.entries(forms)) {
+    const chosen = new Intl.PluralRules(tag).resolvedOptions().pluralCategories;
+    expect([tag, Object.keys(has).sort()]).toEqual([tag, chosen.sort()]);
+  }
+});
+
+/** What the forms of a word that differs by number have in common; empty for another word. */
+function stemOf(key: string, english: Words): string {
+  const [, stem = ''] = /^(.+)\.(?:zero|one|two|few|many|other)$/.exec(key) ?? [];
+  return `${stem}.one` in english && `${stem}.other` in english ? stem : '';
+}
+
+describe.each(all)('$name', ({ tag, english, words }) => {
+  test('has the words of English in the forms of its language, and no others', () => {
+    const want = Object.keys(english).flatMap((key) => {
+      const stem = stemOf(key, english);
+      return stem ? Object.keys(forms[tag]).map((form) => `${stem}.${form}`) : [key];
+    });
+    expect(Object.keys(words).sort()).toEqual([...new Set(want)].sort());
+  });
 
   test('says something for each', () => expect(Object.keys(words).filter((key) => !words[key]?.trim())).toEqual([]));
 
   test('is filled in with the same values', () => {
-    for (const [key, text] of Object.entries(english)) expect([key, gaps(words[key] ?? '')]).toEqual([key, gaps(text ?? '')]);
+    for (const [key, text] of Object.entries(words)) {
+      const stem = stemOf(key, english);
+      expect([key, gaps(text ?? '')]).toEqual([key, gaps(english[stem ? `${stem}.other` : key] ?? '')]);
+    }
   });
 });
 
@@ -132,6 +158,12 @@ describe('words', () => {
   test('differ by number', () => {
     expect([tn('bell', 1), tn('score', 0), tn('score', -1)]).toEqual(['Notifications, 1 unread', 'votes', 'vote']);
     expect([0, 1, 1_234].map((count) => ops.tn('dead.count', count))).toEqual(['0 messages', '1 message', '1,234 messages']);
+  });
+
+  test('have the forms of the chosen language alone', async () => {
+    await setLanguage('id');
+    expect([0, 1, 1_234].map((count) => ops.tn('dead.count', count))).toEqual(['0 pesan', '1 pesan', '1.234 pesan']);
+    expect(['dead.count.one', 'dead.count.other'].map((key) => isWord(key))).toEqual([false, true]);
   });
 
   test('are those of the chosen language', async () => {

@@ -11,11 +11,23 @@ import { config } from '../state/config';
 import { preferences } from '../state/preferences';
 import en from './en.json';
 
-/** Every language by its own name. */
-export const languages: Record<string, string> = { en: 'English', id: 'Bahasa Indonesia' };
+/** The plural forms that Intl.PluralRules chooses from in each language: words that differ by number have each of them. */
+export interface Forms {
+  en: 'one' | 'other';
+  id: 'other';
+}
 
-/** Words that differ by number, as `key.one` and `key.other`. */
-type Counted<Key extends string> = Key extends `${infer Stem}.other` ? Stem : never;
+/** Every language by its own name. */
+export const languages: Record<string, string> = { en: 'English', id: 'Bahasa Indonesia' } satisfies Record<keyof Forms, string>;
+
+/** Words that differ by number, as `key.one` and `key.other` in English. */
+export type Counted<Key extends string, All = Key> = Key extends `${infer Stem}.one` ? (`${Stem}.other` extends All ? Stem : never) : never;
+
+/** The same words in another language, with the forms that it has. */
+type Translated<Key extends string, Form extends string> = Record<
+  Exclude<Key, `${Counted<Key>}.${Forms['en']}`> | `${Counted<Key>}.${Form}`,
+  string
+>;
 
 type Values = Record<string, string | number>;
 
@@ -29,7 +41,9 @@ interface Says<Key extends string> {
 }
 
 /** How to get words in each language but English. */
-type Others<Key extends string> = Record<string, () => Promise<{ default: Record<Key, string> }>>;
+type Others<Key extends string> = {
+  [Tag in Exclude<keyof Forms, 'en'>]: () => Promise<{ default: Translated<Key, Forms[Tag]> }>;
+};
 
 /** Gets words in a language. */
 type Part = (tag: string) => Promise<Record<string, string>>;
@@ -37,7 +51,8 @@ type Part = (tag: string) => Promise<Record<string, string>>;
 const parts: Part[] = [];
 
 function addPart<Key extends string>(english: Record<Key, string>, others: Others<Key>): Part {
-  const part: Part = async (tag) => (await others[tag]?.())?.default ?? english;
+  const loads: Partial<Record<string, () => Promise<{ default: Record<string, string> }>>> = others;
+  const part: Part = async (tag) => (await loads[tag]?.())?.default ?? english;
   parts.push(part);
   return part;
 }
@@ -96,8 +111,7 @@ const plurals = computed(() => new Intl.PluralRules(language.value));
 const numbers = computed(() => new Intl.NumberFormat(language.value));
 
 function sayCount(stem: string, count: number, values: Values = {}): string {
-  const rule = plurals.value.select(count) === 'one' ? 'one' : 'other';
-  return say(`${stem}.${rule}`, { count: number(count), ...values });
+  return say(`${stem}.${plurals.value.select(count)}`, { count: number(count), ...values });
 }
 
 export function number(value: number): string {

@@ -44,5 +44,9 @@ test('a city has its own name, picture and links, and a number to call', async (
   });
   expect(root.textContent).toContain('Kota Bogor');
   expect(root.querySelector('img')!.getAttribute('src')).toBe('/city/logo');
-  expect([...root.querySelectorAll('footer a')].map((a) => a.getAttribute('href'))).toEqual(['https://bogor.example/privasi', 'tel:112']);
+  expect([...root.querySelectorAll('footer a')].map((a) => a.getAttribute('href'))).toEqual([
+    'https://bogor.example/privasi',
+    '/docs/',
+    'tel:112',
+  ]);
 });

@@ -19,6 +19,7 @@ export function Footer() {
               </a>
             ),
         )}
+        <a href="/docs/">API</a>
       </nav>
       {links.emergency && (
         <span>

@@ -82,6 +82,14 @@ test.each<[string, Health, Partial<Record<LightName, [State, ...string[]]>>]>([
     },
   ],
   [
+    'one message of a group',
+    {
+      reports: reports(),
+      notifications: notifications(part('reconciliation', 'bad', { cause: 'missing', names: ['webhooks'], count: 1 })),
+    },
+    { reconciliation: ['bad', '1 published message did not reach webhooks.'] },
+  ],
+  [
     'photo-worker',
     { reports: reports(part('photos', 'bad', { cause: 'stopped', names: ['photo-worker'] })), notifications: notifications() },
     { photos: ['bad', 'photo-worker does not run.'] },

@@ -1,6 +1,6 @@
 /** What the console says at first sight, made of what both services have read. */
 import type { HealthPart } from '../../api/client';
-import { number, t, isWord } from '../../lang/console';
+import { isCounted, isWord, number, t, tn } from '../../lang/console';
 import { SERVICES, type Health, type Service } from './health';
 
 /** Of a light: good, worth a look, to be acted on now, or not known. */
@@ -64,7 +64,8 @@ interface Reading {
   part: PartName;
   state: State;
   cause: string;
-  values: Record<string, string>;
+  names: string;
+  count: number;
   since: Date | undefined;
   readAt: Date | undefined;
 }
@@ -99,8 +100,8 @@ function lightOf(name: LightName, path: string, readings: Reading[]): Light {
 
 /** The nodes of a broker that does its work, where the service may see them. */
 function nodesOf(name: LightName, readings: Reading[]): string[] {
-  const seen = name === 'broker' && readings.find(({ values }) => values.names);
-  return seen ? [t('light.nodes', seen.values)] : [];
+  const seen = name === 'broker' && readings.find(({ names }) => names);
+  return seen ? [t('light.nodes', { names: seen.names })] : [];
 }
 
 function readingOf(health: Health, service: Service, name: PartName): Reading | 'off' {
@@ -108,14 +109,15 @@ function readingOf(health: Health, service: Service, name: PartName): Reading | 
   const part = source.parts?.find((each) => each.name === name);
   if (part?.state === 'off') return 'off';
   const readAt = part?.read_at ? new Date(part.read_at) : undefined;
-  const reading = { service, part: name, values: {}, since: undefined, readAt };
+  const reading = { service, part: name, names: '', count: 0, since: undefined, readAt };
   if (source.missing) return { ...reading, state: 'unknown', cause: 'no-service', since: new Date(source.missing.since) };
   if (!part) return { ...reading, state: 'unknown', cause: 'not_read' };
   return {
     ...reading,
     state: part.state,
     cause: part.cause ?? '',
-    values: { names: part.names.join(', '), count: number(part.count) },
+    names: part.names.join(', '),
+    count: part.count,
     since: new Date(part.since),
   };
 }
@@ -142,10 +144,18 @@ function gateway(health: Health): Light {
 }
 
 /** What is wrong, as a sentence. */
-function sentence({ service, part, cause, values }: Reading): string {
-  const all = { ...values, service: programOf(service), server: serverOf(part === 'broker' ? 'broker' : 'database', service) };
+function sentence({ service, part, cause, names, count }: Reading): string {
+  const all = {
+    names,
+    count: number(count),
+    service: programOf(service),
+    server: serverOf(part === 'broker' ? 'broker' : 'database', service),
+  };
   if (cause === 'database' || cause === 'broker') all.server = serverOf(cause, service);
-  for (const key of [`light.${part}.${cause}`, `light.${cause}`]) if (isWord(key)) return t(key, all);
+  for (const key of [`light.${part}.${cause}`, `light.${cause}`]) {
+    if (isCounted(key)) return tn(key, count, all);
+    if (isWord(key)) return t(key, all);
+  }
   return t('light.other', { ...all, cause });
 }
 

@@ -40,6 +40,9 @@ export function SettingsScreen() {
       {(mails || notified) && <AtOnce key={String(notified)} mails={mails} devices={notified} />}
       {mails && <Summary zone={contact.zone} />}
       <OwnData />
+      <p class="quiet">
+        <a href="/docs/">{t('settings.api')}</a>
+      </p>
     </div>
   );
 }

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { Failure, must, reportService, type AreaSettings, type ScheduleRun } from '../../../api/client';
-import { number, t } from '../../../lang/console';
+import { number, t, tn } from '../../../lang/console';
 import { toast } from '../../../state/toasts';
 import { usePoll } from '../../../ui/poll';
 import { Fault } from '../../../ui/problem';
@@ -56,7 +56,7 @@ export function Areas() {
                 </a>
               </p>
               <table>
-                <caption>{t('areas.count', { count: number(areas.features.length) })}</caption>
+                <caption>{tn('areas.count', areas.features.length)}</caption>
                 <thead>
                   <tr>
                     <th scope="col">{t('areas.code')}</th>

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import { must, notificationService, reportService, type Schedule, type ScheduleRun } from '../../../api/client';
-import { isWord, language, number, t } from '../../../lang/console';
+import { isWord, language, number, t, tn } from '../../../lang/console';
 import { Fault } from '../../../ui/problem';
 import { usePoll } from '../../../ui/poll';
 import { Time, exactTime } from '../../../ui/time';
@@ -155,7 +155,7 @@ function Runs({ job: { service, schedule } }: { job: Job }) {
             {run.started_at && run.ended_at && (
               <span>{t('schedules.took', { seconds: secondsBetween(run.started_at, run.ended_at) })}</span>
             )}
-            {run.times > 1 && <span>{t('schedules.begun', { count: number(run.times) })}</span>}
+            {run.times > 1 && <span>{tn('schedules.begun', run.times)}</span>}
             {run.error && <code>{run.error}</code>}
           </li>
         ))}

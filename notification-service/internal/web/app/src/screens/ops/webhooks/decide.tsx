@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import { must, notificationService, type Webhook } from '../../../api/client';
-import { number, t } from '../../../lang/console';
+import { t, tn } from '../../../lang/console';
 import { Modal } from '../../../ui/modal';
 import { Fault } from '../../../ui/problem';
 import { go } from '../../../ui/router';
@@ -24,7 +24,7 @@ export function EnableForm({ webhook, onClose }: Props) {
     <Modal title={t('webhooks.enable')} onClose={onClose}>
       <form class="stack" onSubmit={submit}>
         <fieldset class="choices">
-          <legend>{t('webhooks.held', { count: number(webhook.summary.held) })}</legend>
+          <legend>{tn('webhooks.held', webhook.summary.held)}</legend>
           {(['send', 'cancel'] as const).map((choice) => (
             <label key={choice} class="chip">
               <input type="radio" name="held" checked={held === choice} onChange={() => setHeld(choice)} />
@@ -53,7 +53,7 @@ export function DeleteForm({ webhook, onClose }: Props) {
   return (
     <Modal title={t('webhooks.delete')} onClose={onClose}>
       <form class="stack" onSubmit={submit}>
-        <p>{t('webhooks.delete-hint', { count: number(webhook.summary.waiting + webhook.summary.held) })}</p>
+        <p>{tn('webhooks.delete-hint', webhook.summary.waiting + webhook.summary.held)}</p>
         <Fault error={error} />
         <button class="primary">{t('webhooks.delete')}</button>
       </form>

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 
 import { Failure, must, notificationService, type Webhook } from '../../../api/client';
 import { categories } from '../../../state/categories';
-import { number, t } from '../../../lang/console';
+import { number, t, tn } from '../../../lang/console';
 import { Icon } from '../../../ui/icons';
 import { Fault } from '../../../ui/problem';
 import { usePoll } from '../../../ui/poll';
@@ -72,7 +72,7 @@ function Facts({ webhook }: { webhook: Webhook }) {
         )}
       </p>
       <Warned webhook={webhook} />
-      {webhook.held_dropped ? <p class="fault">{t('webhooks.dropped', { count: number(webhook.held_dropped) })}</p> : null}
+      {webhook.held_dropped ? <p class="fault">{tn('webhooks.dropped', webhook.held_dropped)}</p> : null}
     </>
   );
 }

@@ -1,0 +1,5 @@
+import type { Plugin } from 'vite';
+
+export function files(): Record<string, string>;
+
+export function apiDocuments(): Plugin;

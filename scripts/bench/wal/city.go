@@ -132,11 +132,14 @@ func (c *city) file(k int) error {
 	return nil
 }
 
-// vote votes on one report after the other, and each tenth time on the first one. Nobody
-// casts the same vote twice in a row.
+// stride leads through all reports, and never to neighbours, which are on one page.
+const stride = 7919
+
+// vote votes on each of the latest reports once, and each tenth time on the first one.
+// Nobody casts the same vote twice in a row.
 func (c *city) vote(k int) error {
 	c.mu.Lock()
-	id := c.reports[len(c.reports)-1-k%*events]
+	id := c.reports[len(c.reports)-1-k*stride%*events]
 	if k%10 == 0 {
 		id = c.reports[0]
 	}
@@ -149,14 +152,14 @@ func (c *city) vote(k int) error {
 	return err
 }
 
-// move takes half as many reports in hand, one after the other, and then resolves them.
+// move takes half as many reports in hand, and then resolves them.
 func (c *city) move(k int) error {
 	half, status := *events/2, "in_progress"
 	if k >= half {
 		status = "resolved"
 	}
 	c.mu.Lock()
-	id := c.reports[len(c.reports)-1-k%half]
+	id := c.reports[len(c.reports)-1-k*stride%half]
 	c.mu.Unlock()
 	_, err := c.request(http.MethodPatch, "/reports/"+id.String()+"/status", c.official, `{"status":"`+status+`","note":"A crew is on its way."}`)
 	return err

@@ -79,6 +79,12 @@ func run(ctx context.Context, b *testbed.Bed) error {
 	figures.Add("wal_per_event", 0, sum.wal[0]+sum.wal[1])
 	figures.Add("page_images_per_event", 0, sum.images)
 	figures.Add("cpu_us_per_event", 0, sum.cpu)
+	var size float64
+	err = c.databases[0].QueryRow(ctx, `select pg_total_relation_size('outbox_messages')::float8 / count(*) from outbox_messages`).Scan(&size)
+	if err != nil {
+		return fmt.Errorf("read the size of the outbox: %w", err)
+	}
+	figures.Add("outbox_bytes_per_row", 0, size)
 	figures.Print()
 	return nil
 }

@@ -5,7 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 .PHONY: help help-all up down status logs clean demo page docs docs-serve screenshots build test test-quick check \
-  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-webhooks bench-mail bench-streams bench-city bench-page \
+  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-wal bench-sse bench-webhooks bench-mail bench-streams bench-city bench-page \
   test-kubernetes chaos chaos-cluster chaos-stream bench-compare
 
 help: ## list the first targets
@@ -107,6 +107,9 @@ bench-relay: ## the outbox relay, beside raw amqp091-go and River
 
 bench-consumer: ## how fast a queue is emptied, with and without failures, beside wagslane/go-rabbitmq
 	@scripts/bench.sh consumer
+
+bench-wal: ## what an event costs PostgreSQL: the write-ahead log by table, index and kind of record
+	@scripts/bench.sh wal
 
 bench-sse: ## the live streams' hub: memory, an event to everyone, events to one each, beside r3labs/sse
 	@scripts/bench.sh sse

@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 names=("$@")
 if (($# == 0)); then
-  names=(city consumer ingest mails relay sse streams webhooks load)
+  names=(city consumer ingest mails relay sse streams wal webhooks load)
 fi
 go build -o bin/ ./report-service/cmd/... ./notification-service/cmd/notification-service ./migrations/cmd/migrate
 addresses=$(scripts/stack test-up)

@@ -22,6 +22,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
@@ -47,9 +48,13 @@ func run(ctx context.Context, args []string, commands io.Reader, out io.Writer) 
 		return fmt.Errorf("open database: %w", err)
 	}
 	defer pool.Close()
+	keys, err := event.ParseKeyring(event.NewKey("k1"))
+	if err != nil {
+		return err
+	}
 	metrics := prometheus.NewRegistry()
 	r := relay.New(relay.Defaults(), relay.Dependencies{
-		Pool: pool, RabbitURL: *broker, Log: zerolog.New(os.Stderr).Level(zerolog.WarnLevel), Metrics: metrics,
+		Pool: pool, Keys: keys, RabbitURL: *broker, Log: zerolog.New(os.Stderr).Level(zerolog.WarnLevel), Metrics: metrics,
 	})
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

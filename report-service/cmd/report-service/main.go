@@ -130,7 +130,7 @@ type core struct {
 
 func newCore(pool *pgxpool.Pool, cfg config.Config, log zerolog.Logger, metrics *prometheus.Registry) (*core, error) {
 	c := &core{pool: pool, relay: relay.New(cfg.Relay, relay.Dependencies{
-		Pool: pool, RabbitURL: cfg.RabbitURL, Topology: cfg.Topology, Log: log, Metrics: metrics,
+		Pool: pool, Keys: cfg.Keys, RabbitURL: cfg.RabbitURL, Topology: cfg.Topology, Log: log, Metrics: metrics,
 	})}
 	c.outbox = outbox.NewStore(pool, c.relay.Wake)
 	metrics.MustRegister(outbox.NewCollector(c.outbox))

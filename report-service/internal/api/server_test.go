@@ -70,7 +70,7 @@ func newReplica(t testing.TB, database string, settings ...func(*api.Config)) *t
 		t.Fatal(err)
 	}
 	// Not run: what it publishes is tested elsewhere.
-	publisher := relay.New(relay.Defaults(), relay.Dependencies{Pool: s.pool, Log: log, Metrics: service.NewRegistry()})
+	publisher := relay.New(relay.Defaults(), relay.Dependencies{Pool: s.pool, Keys: keys, Log: log, Metrics: service.NewRegistry()})
 	db := postgres.NewDB(s.pool, keys, func(shards.Set) {})
 	s.db = db
 	db.AskOfResolutions(report.Resolutions{VerdictDays: 10})

@@ -170,7 +170,9 @@ func eraseFromOutbox(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID
 		if !named && !meant {
 			continue
 		}
-		m.Headers[event.RecipientHeader] = recipient
+		if meant {
+			m.Headers[event.RecipientHeader] = recipient
+		}
 		_, err := tx.Exec(ctx, `update outbox_messages set payload = $2, headers = $3 where id = $1`, m.ID, json.RawMessage(payload), m.Headers)
 		if err != nil {
 			return "", 0, fmt.Errorf("change message: %w", err)

@@ -56,7 +56,7 @@ func (c *voteChange) write(w *writeBatch) error {
 		if err := w.enqueueSealed(voteReceived(&filing, c.ballot), c.locked.sealedReporter(w.keys), c.trace); err != nil {
 			return err
 		}
-		w.votes = append(w.votes, voteRow{c.id, c.ballot.Voter, c.ballot.Vote, filing.UpdatedAt})
+		w.vote(voteRow{c.id, c.ballot.Voter, c.ballot.Vote, filing.UpdatedAt}, c.before.vote)
 	}
 	c.locked.Filing = filing
 	w.update(c.locked)

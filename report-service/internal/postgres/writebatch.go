@@ -24,7 +24,8 @@ type writeBatch struct {
 	filings []newFiling
 	history []historyRow
 	changed []*lockedReport
-	votes   []voteRow
+	votes   []voteRow // of voters without a vote on the report
+	revotes []voteRow
 	outbox  []outboxRow
 	others  pgx.Batch // rare statements, after all rows above are written
 	acts    []actRow  // last, because they may refer to rows of others
@@ -113,6 +114,16 @@ type outboxHeaders struct {
 // record adds an act, together with the name that its official has now.
 func (w *writeBatch) record(a actRow) { w.acts = append(w.acts, a) }
 
+// vote adds a vote. The lock on the report, under which the vote before was read, keeps
+// others from adding one of the same voter.
+func (w *writeBatch) vote(v voteRow, before report.Vote) {
+	if before == report.None {
+		w.votes = append(w.votes, v)
+	} else {
+		w.revotes = append(w.revotes, v)
+	}
+}
+
 // update marks the report's row as changed.
 func (w *writeBatch) update(l *lockedReport) {
 	if !l.changed {
@@ -133,7 +144,10 @@ func (w *writeBatch) queue(b *pgx.Batch) {
 		w.queueHistory(b)
 	}
 	if len(w.votes) > 0 {
-		w.queueVotes(b)
+		queueVotes(b, w.votes, "")
+	}
+	if len(w.revotes) > 0 { // an erasure may have taken the vote since
+		queueVotes(b, w.revotes, " on conflict (report_id, voter_id) do update set value = excluded.value, voted_at = excluded.voted_at")
 	}
 	if len(w.outbox) > 0 {
 		w.queueOutbox(b)
@@ -239,15 +253,15 @@ func (w *writeBatch) queueHistory(b *pgx.Batch) {
 		column(w.history, func(e historyRow) string { return string(e.Kind) }))
 }
 
-func (w *writeBatch) queueVotes(b *pgx.Batch) {
+// queueVotes writes votes. An insert that expects conflicts confirms each row in the log.
+func queueVotes(b *pgx.Batch, votes []voteRow, onConflict string) {
 	b.Queue(`
 		insert into votes (report_id, voter_id, value, voted_at)
-		select * from unnest($1::uuid[], $2::text[], $3::smallint[], $4::timestamptz[])
-		on conflict (report_id, voter_id) do update set value = excluded.value, voted_at = excluded.voted_at`,
-		column(w.votes, func(v voteRow) pgtype.UUID { return key(v.reportID) }),
-		column(w.votes, func(v voteRow) string { return v.voter }),
-		column(w.votes, func(v voteRow) int16 { return int16(v.vote) }),
-		column(w.votes, func(v voteRow) time.Time { return v.at }))
+		select * from unnest($1::uuid[], $2::text[], $3::smallint[], $4::timestamptz[])`+onConflict,
+		column(votes, func(v voteRow) pgtype.UUID { return key(v.reportID) }),
+		column(votes, func(v voteRow) string { return v.voter }),
+		column(votes, func(v voteRow) int16 { return int16(v.vote) }),
+		column(votes, func(v voteRow) time.Time { return v.at }))
 }
 
 // queueOutbox numbers the rows in the order in which the changes were decided,

@@ -24,6 +24,15 @@ import (
 // testTimeout bounds a wait for what must happen; it is never measured.
 const testTimeout = 4 * time.Minute
 
+// testKeys open what the relays of all tests seal.
+var testKeys = func() *event.Keyring {
+	keys, err := event.ParseKeyring(event.NewKey("k1"))
+	if err != nil {
+		panic(err)
+	}
+	return keys
+}()
+
 // outboxRow is what a test writes.
 type outboxRow struct {
 	id      uuid.UUID
@@ -159,7 +168,7 @@ func start(t testing.TB, pool *pgxpool.Pool, url string, tune ...func(*relay.Con
 		f(&cfg)
 	}
 	metrics := prometheus.NewRegistry()
-	r := relay.New(cfg, relay.Dependencies{Pool: pool, RabbitURL: url, Log: testlog.New(t), Metrics: metrics})
+	r := relay.New(cfg, relay.Dependencies{Pool: pool, Keys: testKeys, RabbitURL: url, Log: testlog.New(t), Metrics: metrics})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan struct{})
 	var result error

@@ -52,7 +52,7 @@ func runChild() error {
 		cfg.Lease = lease
 	}
 	r := relay.New(cfg, relay.Dependencies{
-		Pool: pool, RabbitURL: os.Getenv(childBroker),
+		Pool: pool, Keys: testKeys, RabbitURL: os.Getenv(childBroker),
 		Log: zerolog.New(os.Stderr).With().Timestamp().Logger(), Metrics: prometheus.NewRegistry(),
 	})
 	r.ManifestsEvery(testManifests, testSettled)

@@ -33,7 +33,7 @@ const (
 // ends, or until stop.
 func startWithManifests(t *testing.T, pool *pgxpool.Pool, url string) (stop func()) {
 	t.Helper()
-	r := relay.New(relay.Defaults(), relay.Dependencies{Pool: pool, RabbitURL: url, Log: testlog.New(t), Metrics: prometheus.NewRegistry()})
+	r := relay.New(relay.Defaults(), relay.Dependencies{Pool: pool, Keys: testKeys, RabbitURL: url, Log: testlog.New(t), Metrics: prometheus.NewRegistry()})
 	r.ManifestsEvery(testManifests, testSettled)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)

@@ -40,6 +40,12 @@ func TestMessageProperties(t *testing.T) {
 
 func receiveOne(t *testing.T, url, queue string) amqp.Delivery {
 	t.Helper()
+	return next(t, consume(t, url, queue))
+}
+
+// consume returns what comes to a queue until the test ends.
+func consume(t *testing.T, url, queue string) <-chan amqp.Delivery {
+	t.Helper()
 	conn, err := rabbit.Dial(t.Context(), rabbit.Config{URL: url, Name: "test"})
 	if err != nil {
 		t.Fatal(err)
@@ -53,6 +59,12 @@ func receiveOne(t *testing.T, url, queue string) amqp.Delivery {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return deliveries
+}
+
+// next returns the next delivery.
+func next(t *testing.T, deliveries <-chan amqp.Delivery) amqp.Delivery {
+	t.Helper()
 	select {
 	case d := <-deliveries:
 		return d

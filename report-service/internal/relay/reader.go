@@ -55,12 +55,23 @@ type readResult struct {
 // A reader reads the outbox. It writes nothing.
 type reader struct {
 	pool    *pgxpool.Pool
+	keys    *event.Keyring      // seals the reporters
 	seconds prometheus.Observer // of each read
 }
 
 // headersSQL takes the headers of the contract from those of a row, with a
-// third less to allocate than reading the object here.
-const headersSQL = `m.headers->>'` + event.TraceHeader + `', m.headers->>'` + event.RecipientHeader + `'`
+// third less to allocate than reading the object here. A row without a recipient is
+// for whoever filed its report, and for nobody if they have been erased.
+const headersSQL = `m.headers->>'` + event.TraceHeader + `', m.headers->>'` + event.RecipientHeader + `',
+	case when not m.headers ? '` + event.RecipientHeader + `'
+	     then coalesce((select reporter_id from reporters p where p.report_id = m.report_id), '') end`
+
+// seal seals the reporter as the recipient of a row without one.
+func (r *reader) seal(one *row, reporter pgtype.Text) {
+	if reporter.Valid {
+		one.recipient = pgtype.Text{String: r.keys.Seal(one.report, reporter.String), Valid: true}
+	}
+}
 
 // readSQL is a single statement, because a read must be of a single snapshot. A
 // row that waits for its next attempt is left out until it is due, and so are
@@ -86,7 +97,7 @@ const readSQL = `
 		       ) d) as delayed
 		from pg_current_snapshot() s
 	)
-	select head.snapshot, head.unlisted, current_setting('synchronous_standby_names') <> '', head.delayed, 0::smallint, 0::bigint, null::uuid, '', null::uuid, null::jsonb, null, null, now(), 0
+	select head.snapshot, head.unlisted, current_setting('synchronous_standby_names') <> '', head.delayed, 0::smallint, 0::bigint, null::uuid, '', null::uuid, null::jsonb, null, null, null, now(), 0
 	from head
 	union all
 	select '', 0, false, null, s.shard, m.seq, m.id, m.routing_key, m.report_id, m.payload, ` + headersSQL + `, m.created_at, m.retry_count
@@ -125,7 +136,7 @@ func (r *reader) read(ctx context.Context, req readRequest) readResult {
 	res := readResult{readRequest: req}
 	rows, err := r.pool.Query(ctx, readSQL, numbers, req.above, except, req.openKeys, req.perShard)
 	if err == nil {
-		err = res.scan(rows)
+		err = res.scan(rows, r.seal)
 	}
 	if err == nil && res.standbys && len(res.rows) > 0 {
 		// A row may be visible before a standby has it. Published, it would
@@ -140,7 +151,7 @@ func (r *reader) read(ctx context.Context, req readRequest) readResult {
 
 // scan reads the rows of the answer; the one without an id has the values for
 // the whole read.
-func (res *readResult) scan(rows pgx.Rows) error {
+func (res *readResult) scan(rows pgx.Rows, seal func(*row, pgtype.Text)) error {
 	defer rows.Close()
 	index := make(map[int16]int, len(res.leases))
 	res.completeTo = make([]int64, len(res.leases))
@@ -156,8 +167,9 @@ func (res *readResult) scan(rows pgx.Rows) error {
 		var delayed []int16
 		var shard int16
 		var id, report pgtype.UUID
+		var reporter pgtype.Text
 		err := rows.Scan(&snapshot, &unlisted, &standbys, &delayed, &shard, &one.seq, &id, &one.key, &report,
-			&one.payload, &one.trace, &one.recipient, &one.created, &one.retries)
+			&one.payload, &one.trace, &one.recipient, &reporter, &one.created, &one.retries)
 		if err != nil {
 			return err
 		}
@@ -167,6 +179,7 @@ func (res *readResult) scan(rows pgx.Rows) error {
 		}
 		i := index[shard]
 		one.id, one.report, one.lease, one.read = id.Bytes, report.Bytes, res.leases[i], res.number
+		seal(&one, reporter)
 		if inShard[i]++; inShard[i] == res.perShard {
 			res.fullShards++
 			res.completeTo[i] = one.seq
@@ -187,6 +200,7 @@ func (r *reader) oldest(ctx context.Context, key string, leases []shards.Lease) 
 	}
 	one := row{key: key}
 	var shard int16
+	var reporter pgtype.Text
 	err := r.pool.QueryRow(ctx, `
 		select m.shard, m.seq, m.id, m.report_id, m.payload, `+headersSQL+`, m.created_at, m.retry_count
 		from unnest($1::smallint[]) as s(shard)
@@ -196,7 +210,7 @@ func (r *reader) oldest(ctx context.Context, key string, leases []shards.Lease) 
 			order by seq limit 1
 		) m
 		order by m.seq limit 1`, numbers, key).
-		Scan(&shard, &one.seq, &one.id, &one.report, &one.payload, &one.trace, &one.recipient, &one.created, &one.retries)
+		Scan(&shard, &one.seq, &one.id, &one.report, &one.payload, &one.trace, &one.recipient, &reporter, &one.created, &one.retries)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
@@ -206,6 +220,7 @@ func (r *reader) oldest(ctx context.Context, key string, leases []shards.Lease) 
 	if err := pgpool.Barrier(ctx, r.pool); err != nil { // see read
 		return nil, err
 	}
+	r.seal(&one, reporter)
 	one.lease = byShard[shard]
 	return &one, nil
 }

@@ -45,6 +45,7 @@ var errLeaseExpired = errors.New("the lease has expired")
 // Dependencies are what a Relay works with.
 type Dependencies struct {
 	Pool      *pgxpool.Pool
+	Keys      *event.Keyring // seal the recipients of rows without one
 	RabbitURL string
 	Topology  event.Topology
 	Log       zerolog.Logger
@@ -84,7 +85,7 @@ func New(cfg Config, deps Dependencies) *Relay {
 	r.log = deps.Log.With().Str("part", "relay").Str("relay_id", r.id.String()).Logger()
 	r.metrics = newMetrics(deps.Metrics, cfg.Window, r.leases, &r.sending)
 	r.status = &status{metrics: r.metrics}
-	r.reader = &reader{pool: deps.Pool, seconds: r.metrics.readSeconds}
+	r.reader = &reader{pool: deps.Pool, keys: deps.Keys, seconds: r.metrics.readSeconds}
 	r.notifier = &notifier{
 		exchange: deps.Topology.WakeExchange(), leases: r.leases, blocked: r.status.isBlocked, log: r.log, metrics: r.metrics,
 		trigger: make(chan struct{}, 1), due: make(chan struct{}, 1),

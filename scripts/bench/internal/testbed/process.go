@@ -89,8 +89,7 @@ func serves(ctx context.Context, addr string) error {
 	return nil
 }
 
-// A ReportService is report-service as a process of its own, without a broker
-// and without limits.
+// A ReportService is report-service as a process of its own, without limits.
 type ReportService struct {
 	*Process
 	secret string // of the tokens that it trusts
@@ -98,23 +97,51 @@ type ReportService struct {
 
 // ReportService starts a program on a database, until the end.
 func (b *Bed) ReportService(ctx context.Context, program, database string) (*ReportService, error) {
-	key := make([]byte, 32)
-	_, _ = rand.Read(key) // it never fails
-	s := &ReportService{secret: hex.EncodeToString(key)}
+	return b.reportService(ctx, program, database, "amqp://127.0.0.1:1/", newKey())
+}
+
+// Services starts the programs of both services on a database each and one broker, until
+// the end. The first one is returned: the second has no requests.
+func (b *Bed) Services(ctx context.Context, report, reports, notification, notifications, broker string) (*ReportService, error) {
+	recipients := newKey()
+	p, err := Start(ctx, func(addr string) *exec.Cmd {
+		return serviceCommand(notification, addr, notifications, broker, recipients, hex.EncodeToString(newKey()))
+	}, serves)
+	if err != nil {
+		return nil, err
+	}
+	b.Defer(func() error { p.Stop(); return nil })
+	return b.reportService(ctx, report, reports, broker, recipients)
+}
+
+func (b *Bed) reportService(ctx context.Context, program, database, broker string, recipients []byte) (*ReportService, error) {
+	s := &ReportService{secret: hex.EncodeToString(newKey())}
 	var err error
 	s.Process, err = Start(ctx, func(addr string) *exec.Cmd {
-		cmd := exec.Command(program)
-		cmd.Env = append(os.Environ(),
-			"HTTP_ADDR="+addr, "OPERATIONS_ADDR=127.0.0.1:0", "REPORTS_PER_USER=off", "VOTES_PER_USER=off", "DATABASE_URL="+database, "LOG_LEVEL=error",
-			"RABBITMQ_URL=amqp://127.0.0.1:1/", "RECIPIENT_KEY=k1:"+base64.StdEncoding.EncodeToString(key),
-			"AUTH_MODE=jwt", "AUTH_ISSUER=bench", "AUTH_AUDIENCE=bench", "AUTH_JWT_SECRET="+s.secret)
-		return cmd
+		return serviceCommand(program, addr, database, broker, recipients, s.secret)
 	}, serves)
 	if err != nil {
 		return nil, err
 	}
 	b.Defer(func() error { s.Stop(); return nil })
 	return s, nil
+}
+
+// serviceCommand runs a service; recipients is the key that seals them.
+func serviceCommand(program, addr, database, broker string, recipients []byte, secret string) *exec.Cmd {
+	cmd := exec.Command(program)
+	cmd.Env = append(os.Environ(),
+		"HTTP_ADDR="+addr, "OPERATIONS_ADDR=127.0.0.1:0", "REPORTS_PER_USER=off", "VOTES_PER_USER=off", "DATABASE_URL="+database, "LOG_LEVEL=error",
+		"RABBITMQ_URL="+broker, "RECIPIENT_KEY=k1:"+base64.StdEncoding.EncodeToString(recipients),
+		"AUTH_MODE=jwt", "AUTH_ISSUER=bench", "AUTH_AUDIENCE=bench", "AUTH_JWT_SECRET="+secret)
+	return cmd
+}
+
+// newKey returns 32 random bytes.
+func newKey() []byte {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // it never fails
+	return key
 }
 
 // Token signs in a user with a role.

@@ -1,0 +1,2 @@
+alter table outbox_messages reset (fillfactor);
+alter table reports reset (fillfactor);

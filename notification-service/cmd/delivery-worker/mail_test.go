@@ -40,10 +40,8 @@ func TestKillsWhileMailing(t *testing.T) {
 	store, keys := postgres.New(s.pool, postgres.Options{Mail: true, MailDue: 2 * time.Minute}), email.NewKeys(s.keys)
 	const readers = 10
 	for i := range readers {
-		address := fmt.Sprintf("reader%d@host%d.example.org", i, i%4)
-		c := email.Contact{ID: uuid.New(), Lane: keys.Lane(address), Language: wording.Indonesian, Zone: "Asia/Jakarta"}
-		c.Address = keys.SealAddress(c.ID, address)
-		if _, err := store.Contacts.Set(t.Context(), reader(i), c, keys.AddressHashes(address)); err != nil {
+		c, hashes := contactAt(keys, fmt.Sprintf("reader%d@host%d.example.org", i, i%4))
+		if _, err := store.Contacts.Set(t.Context(), reader(i), c, hashes); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -109,17 +107,22 @@ func TestKillsWhileMailing(t *testing.T) {
 	}
 }
 
+// contactAt returns a new contact with an address, and what that is found by.
+func contactAt(keys *email.Keys, address string) (email.Contact, [][]byte) {
+	c := email.Contact{ID: uuid.New(), Lane: keys.Lane(address), Language: wording.Indonesian, Zone: "Asia/Jakarta"}
+	c.Address = keys.SealAddress(c.ID, address)
+	return c, keys.AddressHashes(address)
+}
+
 // enterCaller has the link queued that proves the address of another caller.
 func enterCaller(t *testing.T, store *postgres.DB, keys *email.Keys, i int) {
 	t.Helper()
-	address := fmt.Sprintf("caller%d@host%d.example.org", i, i%4)
-	c := email.Contact{ID: uuid.New(), Lane: keys.Lane(address), Language: wording.Indonesian, Zone: "Asia/Jakarta"}
-	c.Address = keys.SealAddress(c.ID, address)
+	c, hashes := contactAt(keys, fmt.Sprintf("caller%d@host%d.example.org", i, i%4))
 	token := email.NewToken()
 	proof := postgres.Proof{Hash: email.TokenHash(token), Body: func(contact uuid.UUID) ([]byte, error) {
 		return json.Marshal(email.SealedCode{Code: keys.SealToken(contact, token)})
 	}}
-	if _, err := store.Callers.Set(t.Context(), notification.Reader{UserID: event.NewCaller()}, uuid.New(), c, keys.AddressHashes(address), proof); err != nil {
+	if _, err := store.Callers.Set(t.Context(), notification.Reader{UserID: event.NewCaller()}, uuid.New(), c, hashes, proof); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -95,21 +95,26 @@ func Examples(language wording.Language) (map[string]string, error) {
 		}
 		all[kind] = mail.HTML
 	}
+	return all, addPages(all, language)
+}
+
+// addPages adds the pages behind the links in mails.
+func addPages(all map[string]string, language wording.Language) error {
 	for name, caller := range map[string]Caller{
 		"proving": {State: Unverified, Language: language}, "proved": {State: Active, Language: language}, "unproven": {Language: language},
 	} {
 		page, err := ProofPage(caller)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		all[name] = string(page)
 	}
 	for name, ended := range map[string]bool{"ending": false, "ended": true} {
 		page, err := UnsubscribePage(Unsubscription{Kind: Digest, Language: language, Ended: ended})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		all[name] = string(page)
 	}
-	return all, nil
+	return nil
 }

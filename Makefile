@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-.PHONY: help help-all up down status logs clean demo page docs docs-serve screenshots build test test-quick check \
+.PHONY: help help-all up down status logs clean demo page docs docs-serve screenshots outdated build test test-quick check \
   lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-wal bench-sse bench-webhooks bench-mail bench-streams bench-city bench-page \
   test-kubernetes chaos chaos-cluster chaos-stream bench-compare
 
@@ -42,7 +42,7 @@ clean: ## stop everything and remove all data and built programs
 demo: ## start the stack and walk the main job on sample reports
 	@scripts/stack demo
 
-page: ## build the page that notification-service embeds; needs Node.js 18 or later
+page: ## build the page that notification-service embeds; needs Node.js 20.19, 22.13, 24 or later
 	@scripts/page.sh build
 
 docs: ## build the documentation site into bin/docs; needs Node.js 20 or later
@@ -55,6 +55,9 @@ screenshots: ## take the pictures in docs/screenshots again, from a stack starte
 	@secret=$${STACK_DIR:-.stack}/native/secrets/rabbitmq/rabbitmq_url; \
 	export RABBITMQ_URL=$${RABBITMQ_URL:-$$(cat "$$secret" 2>/dev/null || true)}; \
 	go run ./scripts/cmd/screenshots "$$(scripts/stack address)"
+
+outdated: ## list the dependencies and pinned tools that have newer versions; changes nothing
+	@scripts/outdated.sh
 
 build: page ## compile the page, where npm is installed, and the programs, into bin/
 	@mkdir -p bin

@@ -12,6 +12,12 @@ if ! command -v npm >/dev/null; then
   echo 'skipped: npm is not installed'
   exit
 fi
+# As engines in package.json.
+if ! node -e 'const [major, minor] = process.versions.node.split(".").map(Number);
+  process.exit((major === 20 && minor >= 19) || (major === 22 && minor >= 13) || major >= 24 ? 0 : 1)'; then
+  echo "skipped: the page is built with Node.js 20.19, 22.13, 24 or newer, and this is $(node --version)"
+  exit
+fi
 install() {
   # npm's own copy of the lock file is written in another form.
   cmp -s package-lock.json node_modules/.package-lock.installed.json ||

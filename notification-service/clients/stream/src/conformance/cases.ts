@@ -180,7 +180,7 @@ async function heartbeat(suite: Suite): Promise<void> {
 
 /** Has it happen, and again while it fails: a part of the server may be away. */
 async function insist(suite: Suite, what: Trigger): Promise<void> {
-  for (const end = Date.now() + suite.patienceMs; ; ) {
+  for (const end = Date.now() + suite.patienceMs; ;) {
     try {
       return await suite.trigger(what);
     } catch (error) {
@@ -195,7 +195,7 @@ async function followed(suite: Suite, first: Connection, from: string, want: () 
   const all: RawEvent[] = [];
   let connection: Connection | undefined = first;
   let cursor = from;
-  for (const end = Date.now() + suite.patienceMs * 3; ; ) {
+  for (const end = Date.now() + suite.patienceMs * 3; ;) {
     const one: Connection | undefined = connection;
     if (one) {
       await one.until(() => one.ended !== undefined || new Set([...all, ...one.of('notification')].map(({ id }) => id)).size >= want());

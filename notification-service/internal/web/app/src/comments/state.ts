@@ -56,7 +56,7 @@ export function createComments(report: string) {
     const mine = ++latest;
     const all: Comment[] = [];
     try {
-      for (let cursor: string | undefined; ; ) {
+      for (let cursor: string | undefined; ;) {
         const query = { limit: PAGE, ...(cursor && { cursor }) };
         const page = await must(reportService.GET('/reports/{id}/comments', { params: { path: { id: report }, query } }));
         all.push(...page.comments);

@@ -94,7 +94,7 @@ export async function withWords<Key extends string>(
   others: NoInfer<Others<Key>>,
 ): Promise<Says<keyof typeof en | Key>> {
   const part = addPart(english, others);
-  for (let tag = ''; tag !== language.value; ) {
+  for (let tag = ''; tag !== language.value;) {
     tag = language.value;
     const more = await part(tag).catch(() => english); // better than no screen
     if (tag === language.value) words.value = { ...words.value, ...more };

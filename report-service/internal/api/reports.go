@@ -47,6 +47,7 @@ type reportHandlers struct {
 	filing, voting *ratelimit.Limiter // by user
 	gates          gates
 	maps           *sharedMaps
+	guests         Guests
 }
 
 func (h reportHandlers) operations() operations {
@@ -68,8 +69,8 @@ func (h reportHandlers) operations() operations {
 		"giveVerdict":      {Handler: h.giveVerdict, Timeout: changeTimeout},
 		"changeStatus":     {Handler: h.changeStatus, Timeout: changeTimeout},
 		"replyToReport":    {Handler: h.replyToReport, Timeout: changeTimeout},
-		"vote":             {Handler: limited(h.voting, h.vote), Timeout: changeTimeout},
-		"withdrawVote":     {Handler: limited(h.voting, h.withdrawVote), Timeout: changeTimeout},
+		"vote":             {Handler: limited(h.voting, forGuests(h.guests.Votes, report.ErrNoGuestVotes, h.vote)), Timeout: changeTimeout},
+		"withdrawVote":     {Handler: limited(h.voting, forGuests(h.guests.Votes, report.ErrNoGuestVotes, h.withdrawVote)), Timeout: changeTimeout},
 	}
 }
 
@@ -77,6 +78,9 @@ func (h reportHandlers) operations() operations {
 func (h reportHandlers) createReport(w http.ResponseWriter, r *http.Request) error {
 	req, err := service.Decode[NewReport](r)
 	if err != nil {
+		return err
+	}
+	if err := h.guests.mayFile(r, report.Privacy(req.PrivacyLevel)); err != nil {
 		return err
 	}
 	category, err := h.categories.store.Category(r.Context(), req.CategoryID)
@@ -100,7 +104,7 @@ func (h reportHandlers) createReport(w http.ResponseWriter, r *http.Request) err
 	}
 	draft.Area = areas.At(draft.Position)
 	by := caller(r)
-	filing, err := report.New(draft, report.Reporter{ID: by.ID, Name: by.Name}, time.Now())
+	filing, err := report.New(draft, report.Reporter{ID: by.ID, Name: by.Name, Guest: by.Guest}, time.Now())
 	if err != nil {
 		return err
 	}
@@ -120,7 +124,7 @@ func (h reportHandlers) createReport(w http.ResponseWriter, r *http.Request) err
 	}
 	earlier, err := h.reports.Create(r.Context(), &filing, idempotent)
 	if err != nil {
-		return fmt.Errorf("create report: %w", err)
+		return quotaProblem(fmt.Errorf("create report: %w", err))
 	}
 	id, version := filing.ID, filing.Version
 	if earlier != nil {
@@ -349,7 +353,7 @@ func pathID(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("id")
 // caller returns who makes the request.
 func caller(r *http.Request) report.User {
 	principal, _ := auth.From(r.Context())
-	return report.User{ID: principal.ID, Name: principal.Name, Official: principal.Role == auth.Official}
+	return report.User{ID: principal.ID, Name: principal.Name, Official: principal.Role == auth.Official, Guest: principal.Guest}
 }
 
 func pathOf(id uuid.UUID) string { return "/reports/" + id.String() }

@@ -174,7 +174,7 @@ func TestAdoptionWhileMessagesCome(t *testing.T) {
 	}
 }
 
-// What the guest chose is the account's, except where the account chose: follows, consents, devices
+// The choices of the guest are the account's, except where the account chose: follows, consents, devices
 // and the address, with the mails that wait.
 func TestAdoptMovesChoices(t *testing.T) {
 	t.Parallel()

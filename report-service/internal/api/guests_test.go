@@ -14,7 +14,7 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
 )
 
-// What the city of the tests takes of guests.
+// Limits of guests in the city of the tests.
 const (
 	guestReports     = 3  // of each in a day
 	guestsPerAddress = 12 // in an hour

@@ -49,7 +49,7 @@ function End({ error, onEnd, onClose }: Props) {
       <h3 id="end" tabIndex={-1} ref={heading}>
         {t('guest.end.title')}
       </h3>
-      <ul>
+      <ul class="stack">
         {count > 0 && <li>{tn('guest.end.lost', count)}</li>}
         <li>{t('guest.end.draft')}</li>
         <li>{t('guest.end.city')}</li>

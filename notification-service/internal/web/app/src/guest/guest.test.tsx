@@ -11,13 +11,12 @@ import { Guests } from '../screens/ops/guests';
 import { Votes } from '../screens/report/votes';
 import { announceChange } from '../live/live';
 import { config } from '../state/config';
-import { discardDraft, draft, fileDraft, updateDraft } from '../state/draft';
+import { discardDraft, draft, draftError, fileDraft, updateDraft } from '../state/draft';
 import { guestRules } from '../state/guests';
 import { takeOver } from '../state/handover';
 import { createReport } from '../state/report';
 import { endSession, session, sessionEnded, type Session } from '../state/session';
-import { draftError } from '../state/draft';
-import { removeUserData } from '../state/storage';
+import { openUserData, removeUserData } from '../state/storage';
 import { toasts } from '../state/toasts';
 import { ok, refused, report, serve } from '../testing/api';
 import { settled, stubDigest } from '../testing/browser';
@@ -75,7 +74,7 @@ beforeEach(() => {
 describe('a report without an account', () => {
   const written = { title: 'Lamp is dark', category_id: 2, privacy_level: 'public' as const, asGuest: true };
 
-  test('makes a guest when it is sent, and not before; its draft and its name are none of a name', async () => {
+  test('makes a guest when it is sent, and not before, and has no name', async () => {
     const post = serve(reportService, 'POST', (path) => ok(path === '/guests' ? guest : report()));
     updateDraft({ title: 'Lamp is dark' });
     expect(post).not.toHaveBeenCalled();
@@ -152,8 +151,9 @@ describe('a report without an account', () => {
 });
 
 describe('a guest whose session ends', () => {
-  test('goes on writing as nobody, and is told', () => {
+  test('goes on writing as nobody, and is told', async () => {
     session.value = guest;
+    await openUserData(guest.sub);
     updateDraft({ title: 'Lamp is dark' });
     endSession();
     expect([session.value, draft.value.title, sessionEnded.value]).toEqual([undefined, 'Lamp is dark', 'guest.ended']);
@@ -175,7 +175,7 @@ describe('a guest whose session ends', () => {
     expect(draft.value).toMatchObject({ title: 'Lamp is dark', sending: false });
   });
 
-  test('before the account’s has its say', async () => {
+  test('at their own wish is told what is lost before it is', async () => {
     session.value = guest;
     const where = { error: undefined, onEnd: vi.fn(), onClose: vi.fn() };
     await show(<GuestAccount {...where} />);

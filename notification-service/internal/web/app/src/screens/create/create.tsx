@@ -125,7 +125,7 @@ export function CreateScreen() {
         <fieldset class="bare" disabled={sending} key={at}>
           <legend class="hidden">{t(`new.step.${steps[at]!.name}`)}</legend>
           <h2 ref={heading} tabIndex={-1}>
-            {t(guest && last ? 'privacy.who-sees' : `new.ask.${steps[at]!.name}`)}
+            {t(guest && last ? 'new.step.privacy' : `new.ask.${steps[at]!.name}`)}
           </h2>
           {at === 0 && (
             <Place

@@ -117,3 +117,40 @@ func TestPageGuest(t *testing.T) {
 	other.checkFaults()
 	page.do(browser.Reload(), browser.See(".banner", "Your reports are in your account now"))
 }
+
+// Two people share a browser: who ends as a guest is told what is lost, and the next one
+// sees nothing of it. What guests may not do leads to the sign-in, and on with it.
+func TestPageGuestEnds(t *testing.T) {
+	t.Parallel()
+	c, gateway := startWithGuests(t)
+	known, err := c.signIn("Ben", "resident").CreateReport(t.Context(), inBogor("Dark crossing", 1, 1), "Idempotency-Key", uuid.NewString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := c.readerOf(shell, gateway, nil).open("new", phone, browser.Theme("light"))
+	page.do(
+		mapShown, placeless, browser.Click(".categories label", "Other"), next, browser.Fill("What is wrong?", secretTitle), next,
+		browser.Click("button.primary", "Report without an account"), browser.See("h1", "Your report is filed"),
+		browser.Go(gateway+"/new?step=3"), live, browser.Fill("What is wrong?", "Another draft"),
+		browser.Go(gateway+"/sign-in/code"), browser.See(".note", "already has 1 report of its own"),
+		browser.Click(".tools button", "Menu"), browser.Click("dialog button", "End here"), browser.See("dialog li", "1 report"),
+	)
+	page.checkAccessible("what a guest loses")
+	page.checkNarrow("what a guest loses")
+	page.do(browser.Click("dialog button", "End, and lose them here"), browser.See(".who", "Sign in"), live)
+	kept := ask[string](t, page.Tab, `JSON.stringify([{ ...localStorage }, { ...sessionStorage }])`)
+	if strings.Contains(kept, secretTitle) || strings.Contains(kept, "Another draft") {
+		t.Errorf("after the end the browser still keeps: %s", kept)
+	}
+	page.do(
+		browser.Go(gateway+"/new?step=3"), live, browser.Until(`document.querySelector('input[required]')?.value === ''`),
+		browser.Fill("What is wrong?", "A second guest"), browser.Go(gateway+"/new?step=2"), live, browser.Click(".categories label", "Other"), next, next,
+		browser.Click("button.primary", "Report without an account"), browser.See("h1", "Your report is filed"),
+		browser.Go(gateway+"/mine"), live, browser.See(".card", "A second guest"), browser.Until(`!document.body.textContent.includes(`+"'"+secretTitle+"'"+`)`),
+		browser.Go(gateway+"/reports/"+known.ID.String()), live, browser.See(".votes", "You sign in first"), browser.Click("button", "Matters to me too"))
+	page.signIn("Maria", "Resident")
+	page.do(browser.See("dialog h2", "Take over your reports?"), browser.Click("dialog button", "Leave them"), browser.Until(`!document.querySelector('dialog')`),
+		browser.See("output", "1"), browser.Reload(), live, browser.Until(`!document.querySelector('dialog')`),
+		browser.Go(gateway+"/mine"), browser.See(".empty", "not filed a report"))
+	page.checkFaults()
+}

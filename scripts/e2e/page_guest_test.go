@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
 	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
 )
@@ -116,6 +117,40 @@ func TestPageGuest(t *testing.T) {
 		browser.See(".card", "Lamp is dark"), browser.Reload(), live, browser.See(".card", "Lamp is dark"), browser.Until(`!document.querySelector('dialog')`))
 	other.checkFaults()
 	page.do(browser.Reload(), browser.See(".banner", "Your reports are in your account now"))
+}
+
+// What a guest writes is kept when the city has switched guests off in the meantime: it
+// says so, and the report is sent by an account. An operator switches, and reads what it does.
+func TestPageGuestsSwitchedOff(t *testing.T) {
+	t.Parallel()
+	c, gateway := startWithGuests(t)
+	oskar := c.signIn("Oskar", "operator")
+	page := c.readerOf(shell, gateway, nil).open("new", phone)
+	page.do(
+		mapShown, placeless, browser.Click(".categories label", "Other"), next, browser.Fill("What is wrong?", "Paint on the bridge"),
+		choosePicture("input[type=file]"), browser.Until(`document.querySelector('.chosen img')`), next, browser.See("button.primary", "Report without an account"),
+	)
+	console := c.readerOf(shell, gateway, oskar).open("ops/guests", browser.Width(1280, 800), browser.Theme("light"))
+	console.do(browser.See("strong", "Reporting without an account is on."), browser.Click(".panel button", "Switch off"),
+		browser.Fill("Reason", "A flood"), browser.Click("dialog form button", "Switch off"), browser.See("strong", "is off"), browser.See(".meta", "A flood"))
+	console.checkAccessible("guests in the console")
+	console.checkFaults()
+	page.do(
+		browser.Until(`fetch('/guests').then((r) => r.json()).then(({ open }) => (globalThis.guestsEnded = !open)) && globalThis.guestsEnded`), // on this replica, too
+		browser.Click("button.primary", "Report without an account"), browser.See(".fault", "switched off at the moment"),
+		browser.Click("label.option", "Anonymous"), // to name oneself is a choice again
+		browser.Click("button.primary", "Sign in to send"),
+	)
+	page.checkAccessible("signing in where guests are switched off")
+	page.signIn("Maria", "Resident")
+	page.do(browser.Click("button", "Send report"), browser.See("h1", "Your report is filed"))
+	eventually.True(t, "the photo has come along", func() bool {
+		var photos int
+		err := c.reportDB.QueryRow(t.Context(), `select count(*) from photos`).Scan(&photos)
+		return err == nil && photos == 1
+	})
+	auditor := c.readerOf(shell, gateway, c.signIn("Audrey", "auditor")).open("ops/guests")
+	auditor.do(browser.See("strong", "is off"), browser.Until(`!document.querySelector('.panel button')`))
 }
 
 // Two people share a browser: who ends as a guest is told what is lost, and the next one

@@ -106,7 +106,7 @@ func (v *visitor) updates() map[string]int {
 	return notes
 }
 
-// What is in the broker for a guest while an account takes the guest over reaches the account,
+// Messages in the broker for a guest whom an account takes over reach the account,
 // once: whether the adoption comes first, last, or with everything else after the service
 // was down. And nobody else finds out who the guest was.
 func TestAdoptionFindsWhatIsUnderway(t *testing.T) {

@@ -125,14 +125,8 @@ const before = 1
 // what the others see of it.
 func play(t *testing.T, author person) world {
 	t.Helper()
-	c, w, people := prepareStack(t), world{}, []person{ann, bene}
-	c.switchCommentsOn()
-	named := author // of a report that has a name at first
-	if third := author != ann && author != bene; third {
-		c.switchGuestsOn()
-		people, named = append(people, author), ann
-	}
-	c.start()
+	c, w := prepareStack(t), world{}
+	people, named := c.peopleWith(author)
 	w.addGateway(t, c.enterByNginx()) // once nothing enters
 	residents := c.openPages(people...)
 	carl, olga, pavel := c.userOf("carl", "resident"), c.userOf("olga", "official"), c.userOf("pavel", "operator")
@@ -207,6 +201,20 @@ func play(t *testing.T, author person) world {
 		w.addExchange(exchange, s)
 	}
 	return w
+}
+
+// peopleWith starts the stack, and returns who opens a page, and who of them files the
+// report that has a name at first. An author beside the two lives in a city with guests.
+func (c *stack) peopleWith(author person) (people []person, named person) {
+	c.t.Helper()
+	people, named = []person{ann, bene}, author
+	c.switchCommentsOn()
+	if author != ann && author != bene {
+		c.switchGuestsOn()
+		people, named = append(people, author), ann
+	}
+	c.start()
+	return people, named
 }
 
 // fileThree has each file a report under their name, and author a third one without. All

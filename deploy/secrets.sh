@@ -101,4 +101,5 @@ both recipient_key "${RECIPIENT_KEY-}" "k1:$(head -c 32 /dev/urandom | base64 | 
 cp "$dir/report/recipient_key" "$dir/photo/recipient_key"
 # A private key of P-256 is any 32 bytes but one in four billion.
 keep notification/push_vapid_key "${PUSH_VAPID_KEY-}" "$(head -c 32 /dev/urandom | base64 | tr '+/' '-_' | tr -d '=\n')"
+both guest_key "${GUEST_KEY-}" "$(random 32)"
 both auth_jwt_secret "${AUTH_JWT_SECRET-}" "$(random 32)"

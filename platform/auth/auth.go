@@ -42,6 +42,7 @@ type Principal struct {
 	Name    string // may be empty
 	Role    Role
 	Expires time.Time // when the token does
+	Guest   bool      // has no account: the city itself has issued the token
 }
 
 type principalKey struct{}

@@ -45,6 +45,11 @@ type Config struct {
 	// DevHosts are the host names under which Dev mode hands out tokens, beside
 	// those of the loopback.
 	DevHosts []string `env:"AUTH_DEV_HOSTS" example:"city.test"`
+	// Guests says whether people report without an account, and GuestKey has the HS256
+	// keys of their tokens, joined by commas: the first signs, and all are accepted. Both
+	// services have the same.
+	Guests   config.Switch `env:"GUESTS" envDefault:"off" example:"on"`
+	GuestKey string        `env:"GUEST_KEY"`
 	// Addr is the address that the service listens on.
 	Addr string `env:"-"`
 }
@@ -76,8 +81,16 @@ func (c Config) Validate() []config.Fault {
 		faults.Check(isHTTP(c.JWKSURL), "AUTH_JWKS_URL", "an absolute URL, such as https://id.example.org/realms/city/protocol/openid-connect/certs")
 	}
 	faults.Check(c.Secret == "" || c.JWKSURL == "", "AUTH_JWKS_URL", "empty where AUTH_JWT_SECRET is set")
+	if c.Guests {
+		faults.Check(c.Issuer != GuestIssuer, "AUTH_ISSUER", "another one than "+GuestIssuer+", which the city signs itself")
+		weak := func(key string) bool { return len(key) < minSecret || key == c.Secret }
+		faults.Check(!slices.ContainsFunc(c.guestKeys(), weak), "GUEST_KEY",
+			fmt.Sprintf("at least %d bytes long, such as $(openssl rand -hex 32), and not AUTH_JWT_SECRET; several are joined by commas", minSecret))
+	}
 	return faults
 }
+
+func (c Config) guestKeys() []string { return strings.Split(c.GuestKey, ",") }
 
 func isHTTP(s string) bool {
 	u, err := url.Parse(s)

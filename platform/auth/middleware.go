@@ -38,6 +38,12 @@ func (v *Verifier) Middleware(next http.Handler) http.Handler {
 		if err == nil {
 			p, err = v.Verify(r.Context(), token)
 		}
+		adopted := false
+		if err == nil && p.Guest && v.adopted != nil {
+			if adopted, err = v.adopted(r.Context(), p.ID); err != nil {
+				err = &fault.Error{Kind: fault.Unavailable, Msg: "your session cannot be checked at the moment; it is kept", Err: err}
+			}
+		}
 		if fault.KindOf(err) == fault.Unavailable {
 			retry := service.Unavailable
 			retry.RetryAfter = unknownEvery
@@ -45,12 +51,16 @@ func (v *Verifier) Middleware(next http.Handler) http.Handler {
 			service.WriteProblem(w, r, retry.New(unjudged.Msg))
 			return
 		}
-		if err != nil {
+		if err != nil || adopted {
+			problem := GuestAdopted.New("sign in with the account that has taken over the reports")
+			if !adopted {
+				problem = service.InvalidToken.New(err.Error())
+			}
 			if fromCookie {
 				removeCookies(w, r)
 			}
 			w.Header().Set("WWW-Authenticate", challenge+` error="invalid_token"`)
-			service.WriteProblem(w, r, service.InvalidToken.New(err.Error()))
+			service.WriteProblem(w, r, problem)
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(With(r.Context(), p)))
@@ -65,12 +75,18 @@ func credentials(r *http.Request) (token string, fromCookie bool, err error) {
 		token, err := bearer(header)
 		return token, false, err
 	}
+	token = cookieToken(r)
+	return token, token != "", nil
+}
+
+// cookieToken returns the token in the session cookie, or "" if there is none.
+func cookieToken(r *http.Request) string {
 	for _, name := range []string{SecureCookieName, CookieName} {
 		if c, err := r.Cookie(name); err == nil && c.Value != "" {
-			return c.Value, true, nil
+			return c.Value
 		}
 	}
-	return "", false, nil
+	return ""
 }
 
 func bearer(header string) (string, error) {

@@ -28,6 +28,8 @@ type Session struct {
 	Name      string    `json:"name"`
 	Role      Role      `json:"role"`
 	ExpiresAt time.Time `json:"expires_at"`
+	Guest     bool      `json:"guest,omitempty"`     // has no account
+	Adoptable bool      `json:"adoptable,omitempty"` // an account that may take over the reports of a guest, see Verifier.Guest
 }
 
 // CreateSession serves POST /session behind Middleware: it puts the bearer
@@ -44,12 +46,18 @@ func (v *Verifier) CreateSession(w http.ResponseWriter, r *http.Request) error {
 		return service.InvalidInput.New("the token is too long for a cookie; ask the issuer for one with fewer claims",
 			service.FieldError{Pointer: "Authorization", Detail: "too long"})
 	}
+	session := Session{Sub: p.ID, Name: p.Name, Role: p.Role, ExpiresAt: p.Expires, Guest: p.Guest}
+	if v.guests != nil && mayAdopt(p) {
+		session.Adoptable = v.keepGuest(w, r)
+	}
 	http.SetCookie(w, cookie(r, token, int(p.Expires.Sub(v.now()).Seconds())))
-	return service.Encode(w, http.StatusOK, Session{p.ID, p.Name, p.Role, p.Expires})
+	return service.Encode(w, http.StatusOK, session)
 }
 
 // ReadSession serves GET /session behind Middleware: a page cannot read the
-// cookie and asks here who is signed in. It is not an error if nobody is.
+// cookie and asks here who is signed in. It is not an error if nobody is. It renews the
+// cookie of a guest: only where a page begins, since an answer that is still on its way
+// when the guest signs out must not bring the cookie back.
 func (v *Verifier) ReadSession(w http.ResponseWriter, r *http.Request) error {
 	p, ok := From(r.Context())
 	if !ok {
@@ -57,7 +65,17 @@ func (v *Verifier) ReadSession(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	return service.Encode(w, http.StatusOK, Session{p.ID, p.Name, p.Role, p.Expires})
+	session := Session{Sub: p.ID, Name: p.Name, Role: p.Role, ExpiresAt: p.Expires, Guest: p.Guest}
+	_, fromCookie, err := credentials(r)
+	if p.Guest && fromCookie && err == nil && p.Expires.Before(v.now().Add(GuestLife-renewGuestAfter)) {
+		if session, err = v.setGuest(w, r, p.ID); err != nil {
+			return err
+		}
+	}
+	if v.guests != nil && mayAdopt(p) {
+		_, session.Adoptable = v.Guest(r)
+	}
+	return service.Encode(w, http.StatusOK, session)
 }
 
 // DeleteSession serves DELETE /session: it removes the cookie and what the page
@@ -65,6 +83,9 @@ func (v *Verifier) ReadSession(w http.ResponseWriter, r *http.Request) error {
 // it expires: only its issuer could revoke it, and no service asks.
 func (v *Verifier) DeleteSession(w http.ResponseWriter, r *http.Request) error {
 	removeCookies(w, r)
+	if v.guests != nil {
+		v.ForgetGuest(w, r)
+	}
 	w.Header().Set("Clear-Site-Data", `"storage"`)
 	w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -44,7 +44,9 @@ type Verifier struct {
 	secret  []byte
 	issuer  *issuer // nil with a secret
 	now     func() time.Time
-	erased  func(userID string) bool // nil if nobody ever is
+	erased  func(userID string) bool                                // nil if nobody ever is
+	guests  *jwt.Parser                                             // nil where nobody reports without an account
+	adopted func(ctx context.Context, guestID string) (bool, error) // nil if no guest ever is
 	// accepted are the tokens that were seen lately, by their SHA-256: a client
 	// sends the same one with each request.
 	accepted *ttlcache.Cache[[sha256.Size]byte, acceptedToken]
@@ -77,6 +79,10 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger) (*Verifier, error)
 	}
 	v.parser = jwt.NewParser(jwt.WithValidMethods(v.methods), jwt.WithIssuer(cfg.Issuer),
 		jwt.WithAudience(cfg.Audience), jwt.WithExpirationRequired(), jwt.WithLeeway(leeway))
+	if cfg.Guests {
+		v.guests = jwt.NewParser(jwt.WithValidMethods([]string{"HS256"}), jwt.WithIssuer(GuestIssuer),
+			jwt.WithAudience(cfg.Audience), jwt.WithExpirationRequired(), jwt.WithLeeway(leeway))
+	}
 	if cfg.Mode == Dev {
 		log.Warn().Msg("AUTH_MODE=dev: any client of this service can sign in as anyone")
 	}
@@ -132,6 +138,9 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Principal, error) 
 // check is Verify for a token that was not seen before, except that it does not
 // check for erased users.
 func (v *Verifier) check(ctx context.Context, token string) (Principal, error) {
+	if v.guests != nil && ofGuest(token) {
+		return v.checkGuest(token)
+	}
 	claims := jwt.MapClaims{}
 	parsed, err := v.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
 		if err := checkHeader(t.Header); err != nil {
@@ -146,7 +155,7 @@ func (v *Verifier) check(ctx context.Context, token string) (Principal, error) {
 		if unknown, ok := errors.AsType[*fault.Error](err); ok {
 			return Principal{}, unknown
 		}
-		return Principal{}, fmt.Errorf("%w: %s", ErrToken, v.reason(err, parsed, claims))
+		return Principal{}, fmt.Errorf("%w: %s", ErrToken, reason(err, parsed, claims, v.methods))
 	}
 	if sign := otherToken(parsed.Header, claims); sign != "" {
 		return Principal{}, fmt.Errorf("%w: it is not an access token: it has %s", ErrToken, sign)
@@ -225,8 +234,9 @@ func otherToken(header map[string]any, claims jwt.MapClaims) string {
 }
 
 // reason words a failure of the parser without what the token contains, except for
-// the names of claims. token and claims are what was read of it so far.
-func (v *Verifier) reason(err error, token *jwt.Token, claims jwt.MapClaims) string {
+// the names of claims. token and claims are what was read of it so far, and methods the
+// algorithms that it may have.
+func reason(err error, token *jwt.Token, claims jwt.MapClaims, methods []string) string {
 	switch {
 	case errors.Is(err, errCritical):
 		return errCritical.Error()
@@ -236,8 +246,8 @@ func (v *Verifier) reason(err error, token *jwt.Token, claims jwt.MapClaims) str
 		return "its key is not one of the issuer's"
 	case errors.Is(err, jwt.ErrTokenMalformed):
 		return "it is not a JWT"
-	case !slices.Contains(v.methods, fmt.Sprint(token.Header["alg"])):
-		return "its algorithm must be one of " + strings.Join(v.methods, ", ")
+	case !slices.Contains(methods, fmt.Sprint(token.Header["alg"])):
+		return "its algorithm must be one of " + strings.Join(methods, ", ")
 	case errors.Is(err, jwt.ErrTokenInvalidClaims) && wrongTypes(claims) != "":
 		return wrongTypes(claims)
 	case errors.Is(err, jwt.ErrTokenExpired):

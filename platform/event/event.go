@@ -38,6 +38,7 @@ const (
 	PhotoReadyKey    Key = "report.photo.ready"
 	PhotoRefusedKey  Key = "report.photo.refused"
 	PhotoUploadedKey Key = "report.photo.uploaded"
+	GuestAdoptedKey  Key = "guest.adopted"
 )
 
 // types has every type of message, in the order in which their queues are
@@ -46,7 +47,7 @@ const (
 var types = []struct {
 	key   Key
 	queue string // without the prefix
-	work  bool   // a task for a worker of the sender: it notifies nobody
+	work  bool   // a task: it notifies nobody
 	new   func() Message
 }{
 	{StatusUpdatedKey, "queue.status_updates", false, func() Message { return new(StatusUpdate) }},
@@ -64,6 +65,7 @@ var types = []struct {
 	{PhotoReadyKey, "queue.photo_results", false, func() Message { return new(PhotoReady) }},
 	{PhotoRefusedKey, "queue.photo_results", false, func() Message { return new(PhotoRefused) }},
 	{PhotoUploadedKey, "queue.photo_checks", true, func() Message { return new(PhotoUploaded) }},
+	{GuestAdoptedKey, "queue.adoptions", true, func() Message { return new(GuestAdopted) }},
 }
 
 // Keys lists the routing keys of messages that notify people, in the order in which
@@ -77,8 +79,8 @@ func Keys() (keys []Key) {
 	return keys
 }
 
-// AllKeys lists every routing key: those of Keys, and those of tasks that a
-// service leaves for a worker of its own.
+// AllKeys lists every routing key: those of Keys, and those of tasks that
+// report-service leaves for others.
 func AllKeys() (keys []Key) {
 	for _, t := range types {
 		keys = append(keys, t.key)
@@ -149,7 +151,7 @@ const (
 // A Message is one of *StatusUpdate, *ReportCreated, *VoteReceived,
 // *ReportModerated, *ReportCorrected, *ReportDisputed, *ReportCommented,
 // *QuestionAsked, *QuestionReminded, *ReportAnswered, *QuestionExpired,
-// *ReportOverdue, *PhotoReady, *PhotoRefused and *PhotoUploaded.
+// *ReportOverdue, *PhotoReady, *PhotoRefused, *PhotoUploaded and *GuestAdopted.
 type Message interface {
 	// Key returns the routing key that the message travels under.
 	Key() Key
@@ -335,6 +337,16 @@ type PhotoUploaded struct {
 	PhotoID uuid.UUID `json:"photo_id"`
 }
 
+// AdoptionTitle stands in the place of a report's title in a GuestAdopted.
+const AdoptionTitle = "A guest's reports"
+
+// GuestAdopted asks notification-service to make an account's what it has of a guest. The
+// account is the sealed recipient. It is about no report: ReportID is an id of its own.
+type GuestAdopted struct {
+	Subject
+	Guest string `json:"guest"` // the guest's id, sealed for ReportID as the recipient is
+}
+
 // Key returns StatusUpdatedKey.
 func (*StatusUpdate) Key() Key { return StatusUpdatedKey }
 
@@ -379,6 +391,9 @@ func (*PhotoRefused) Key() Key { return PhotoRefusedKey }
 
 // Key returns PhotoUploadedKey.
 func (*PhotoUploaded) Key() Key { return PhotoUploadedKey }
+
+// Key returns GuestAdoptedKey.
+func (*GuestAdopted) Key() Key { return GuestAdoptedKey }
 
 // Previous returns the message that a reader must have before m, so that the last
 // status that it has of a report is the present one. There may be none, or the writer
@@ -655,6 +670,17 @@ func (m *PhotoUploaded) Validate() error {
 		return err
 	}
 	return validPhoto(m.PhotoID)
+}
+
+// Validate returns a *FieldError for the first field that breaks the contract.
+func (m *GuestAdopted) Validate() error {
+	if err := m.Subject.validate(); err != nil {
+		return err
+	}
+	if m.Guest == "" {
+		return &FieldError{"guest", "a sealed id"}
+	}
+	return nil
 }
 
 func validPhoto(id uuid.UUID) error {

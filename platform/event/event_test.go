@@ -41,6 +41,7 @@ var samples = map[string]event.Message{
 	"photo-ready.json":       &event.PhotoReady{Subject: subject(4), PhotoID: photo, CategoryID: 2},
 	"photo-refused.json":     &event.PhotoRefused{Subject: subject(4), PhotoID: photo, Reason: event.PhotoDamaged},
 	"photo-uploaded.json":    &event.PhotoUploaded{Subject: subject(3), PhotoID: photo},
+	"guest-adopted.json":     &event.GuestAdopted{Subject: subject(1), Guest: "v2.k1.AAAA"},
 }
 
 var (

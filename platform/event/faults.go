@@ -15,6 +15,7 @@ var samples = map[string]json.RawMessage{
 	"voter_id": json.RawMessage(`"-"`), "vote_type": json.RawMessage(`"upvote"`), "new_score": json.RawMessage(`0`),
 	"action": json.RawMessage(`"redacted"`), "hidden": json.RawMessage(`false`), "redacted_notes": json.RawMessage(`[]`),
 	"due_at": json.RawMessage(`1`), "level": json.RawMessage(`1`),
+	"guest":    json.RawMessage(`"-"`),
 	"photo_id": json.RawMessage(`"0198c0de-0000-7000-8000-000000000001"`), "reason": json.RawMessage(`"failed"`),
 	"question_id": json.RawMessage(`"0198c0de-0000-7000-8000-000000000001"`), "ends_on": json.RawMessage(`"2026-12-11"`),
 }

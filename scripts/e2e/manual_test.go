@@ -43,11 +43,12 @@ var shown = map[string][]string{
 	"docs/stream.md":  {"event: reset", "retry:"},
 	"docs/recoverability.md": {`"message_id":"manual-delayed-1"`, `"error_group":"SQLSTATE 55P03"`, `"id":17`, `"concurrency":4`, `"paused":true`,
 		`"kind":"published","place":"outbox"`, `"kind":"handled","place":"queue.report_created"`},
-	"docs/schedules.md": {`"overdue"`, `"retention"`},
-	"docs/open-data.md": {`"FeatureCollection"`, `<feed xmlns="http://www.w3.org/2005/Atom">`},
-	"docs/open311.md":   {"<service_code>2</service_code>", `"service_request_id":"`, "Streetlight is dark at the crossing", "<service_request_updates>"},
-	"docs/privacy.md":   {`"removed"`},
-	"docs/webhooks.md":  {"received", `"secret":"whsec_`, `"category_ids":[2]`},
+	"docs/schedules.md":  {`"overdue"`, `"retention"`},
+	"docs/open-data.md":  {`"FeatureCollection"`, `<feed xmlns="http://www.w3.org/2005/Atom">`},
+	"docs/open311.md":    {"<service_code>2</service_code>", `"service_request_id":"`, "Streetlight is dark at the crossing", "<service_request_updates>"},
+	"docs/privacy.md":    {`"removed"`},
+	"docs/production.md": {`"open":false,"reason":"flood since 14:00"`},
+	"docs/webhooks.md":   {"received", `"secret":"whsec_`, `"category_ids":[2]`},
 }
 
 // The curl lines of the manuals work as they are written, in their order: every
@@ -60,7 +61,9 @@ func TestManualsCurl(t *testing.T) {
 			t.Fatalf("%s is not installed; scripts/stack test-up check installs it", program)
 		}
 	}
-	c := startStack(t)
+	c := prepareStack(t)
+	c.switchGuestsOn()
+	c.start()
 	used := make(map[string]bool)
 	files := append(must(filepath.Glob(filepath.Join(root(), "*.md"))), must(filepath.Glob(filepath.Join(root(), "docs", "*.md")))...)
 	ran := 0

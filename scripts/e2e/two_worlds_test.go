@@ -43,11 +43,22 @@ type world map[string][]string
 // The two have ids and names of different length, so that whatever depends on
 // them differs in size.
 var (
-	ann  = person{"u-ann-7f3a", "Ann"}
-	bene = person{"federated|bandung|0198c0de-77", "Benedictus Maximilian Wijaya"}
+	ann  = person{id: "u-ann-7f3a", name: "Ann"}
+	bene = person{id: "federated|bandung|0198c0de-77", name: "Benedictus Maximilian Wijaya"}
 )
 
-type person struct{ id, name string }
+type person struct {
+	id, name string
+	guest    bool // without an account
+}
+
+// token is what the person signs in with.
+func (p person) token() string {
+	if p.guest {
+		return guestToken(p.id)
+	}
+	return token(jwt.MapClaims{"sub": p.id, "name": p.name, "role": "resident"})
+}
 
 func TestTwoWorldsLookTheSame(t *testing.T) {
 	t.Parallel()
@@ -114,13 +125,14 @@ const before = 1
 // what the others see of it.
 func play(t *testing.T, author person) world {
 	t.Helper()
-	c, w := startStackWithComments(t), world{}
+	c, w := prepareStack(t), world{}
+	people, named := c.peopleWith(author)
 	w.addGateway(t, c.enterByNginx()) // once nothing enters
-	residents := c.openPages(ann, bene)
+	residents := c.openPages(people...)
 	carl, olga, pavel := c.userOf("carl", "resident"), c.userOf("olga", "official"), c.userOf("pavel", "operator")
 	setAreas(t, pavel)
 	olgas := watch(t, olga)
-	nameless := c.hideAName(residents[author], author)
+	nameless := c.hideAName(residents[named], named)
 	olgas.await(before)
 	through, feed, other := c.spyOnExchanges(), c.listenToFeed(), openOtherSystem(t) // which had the name until now
 	other.register(c, pavel)
@@ -165,6 +177,9 @@ func play(t *testing.T, author person) world {
 	talk(t, residents[author], carl, olgas, anonymous, await)
 	// The upload is the same, whoever the author is.
 	photo := c.upload(residents[author].Client, anonymous, smallPicture(t))
+	if named != author { // photos of all residents are held then
+		c.showPhoto(olga, anonymous, photo)
+	}
 	await(anonymous)
 	move(t, olga, anonymous, "in_progress", "Seen")
 	await(anonymous)
@@ -186,6 +201,20 @@ func play(t *testing.T, author person) world {
 		w.addExchange(exchange, s)
 	}
 	return w
+}
+
+// peopleWith starts the stack, and returns who opens a page, and who of them files the
+// report that has a name at first. An author beside the two lives in a city with guests.
+func (c *stack) peopleWith(author person) (people []person, named person) {
+	c.t.Helper()
+	people, named = []person{ann, bene}, author
+	c.switchCommentsOn()
+	if author != ann && author != bene {
+		c.switchGuestsOn()
+		people, named = append(people, author), ann
+	}
+	c.start()
+	return people, named
 }
 
 // fileThree has each file a report under their name, and author a third one without. All
@@ -331,7 +360,7 @@ func (c *stack) openPages(people ...person) map[person]*resident {
 	c.t.Helper()
 	residents := map[person]*resident{}
 	for _, p := range people {
-		r := &resident{Client: c.As(p.id, token(jwt.MapClaims{"sub": p.id, "name": p.name, "role": "resident"}))}
+		r := &resident{Client: c.As(p.id, p.token()), place: len(residents)}
 		r.load(c, nil)
 		r.screen = watch(c.t, r.Client)
 		residents[p] = r
@@ -342,8 +371,9 @@ func (c *stack) openPages(people ...person) map[person]*resident {
 // loadPages has residents load the page with the reports, one after the other.
 func (c *stack) loadPages(residents map[person]*resident, reports []client.Report) {
 	c.t.Helper()
-	for _, p := range []person{ann, bene} {
-		residents[p].load(c, reports)
+	all := slices.SortedFunc(maps.Values(residents), func(a, b *resident) int { return a.place - b.place })
+	for _, r := range all {
+		r.load(c, reports)
 	}
 }
 
@@ -619,6 +649,7 @@ func (c *stack) observe(w world, reports []client.Report, readers map[string]*cl
 
 // A resident loads the page and watches their stream.
 type resident struct {
+	place int // in which the resident came
 	*client.Client
 	screen *screen
 	seen   int

@@ -101,16 +101,17 @@ replica_up() {
 service_environment() {
   local secrets name
   secrets=$(secrets_folder "$1")
-  for name in AUTH_JWT_SECRET PUSH_VAPID_KEY POSTGRES_PASSWORD RABBITMQ_PASSWORD RABBITMQ_MANAGEMENT_URL \
+  for name in AUTH_JWT_SECRET GUEST_KEY PUSH_VAPID_KEY POSTGRES_PASSWORD RABBITMQ_PASSWORD RABBITMQ_MANAGEMENT_URL \
     {REPORT,NOTIFICATION}_{DATABASE,OWNER_DATABASE,RABBITMQ}_URL PHOTO_RABBITMQ_URL; do
     printf '%s=\n' "$name"
   done
-  for name in DATABASE_URL RABBITMQ_URL RABBITMQ_MANAGEMENT_URL RECIPIENT_KEY; do
+  for name in DATABASE_URL RABBITMQ_URL RABBITMQ_MANAGEMENT_URL RECIPIENT_KEY GUEST_KEY; do
     [[ ! -e $secrets/${name,,} ]] || printf '%s=\n%s_FILE=%s\n' "$name" "$name" "$secrets/${name,,}"
   done
   printf '%s\n' "HTTP_ADDR=127.0.0.1:$2" "OPERATIONS_ADDR=127.0.0.1:$3" "AUTH_MODE=${AUTH_MODE:-dev}" \
     "AUTH_ISSUER=${AUTH_ISSUER:-cityconnect-dev}" "AUTH_AUDIENCE=${AUTH_AUDIENCE:-cityconnect}" \
     "AUTH_JWT_SECRET_FILE=${AUTH_JWT_SECRET_FILE-$secrets/auth_jwt_secret}" \
+    "GUESTS=${GUESTS:-on}" \
     "MAP_BOUNDS=${MAP_BOUNDS-106.777,-6.604,106.934,-6.444}" "PAGE_MAP_FILE=${PAGE_MAP_FILE-$root/deploy/map/bogor.pmtiles}" \
     "PAGE_MAP_CENTER=${PAGE_MAP_CENTER-106.7995,-6.5950,14}" "PHOTO_STORE=${PHOTO_STORE-file://$native_dir/photos}"
   if [[ ${AUTH_MODE:-dev} == dev ]]; then # receivers of webhooks may be on this machine

@@ -119,7 +119,7 @@ func (a *app) addChannels(cfg config.Config, pool *pgxpool.Pool, db *postgres.DB
 	a.groups, err = group.New(cfg.Consumer, group.Dependencies{
 		Database: pool, RabbitURL: cfg.RabbitURL, ManagementURL: cfg.ManagementURL, Names: cfg.Topology, Log: a.log, Metrics: a.metrics,
 		Writable: a.writes.Probe, Await: a.awaitDatabase, Scrub: db.Erased.Scrub,
-	}, notifier.New(db.Effects, a.bus, cfg.Keys).Group(), webhook.Group(db.Endpoints, nil)) // which delivery-worker reads
+	}, notifier.New(db.Effects, a.bus, cfg.Keys).Group(), notifier.NewAdopter(db.Adoptions, a.bus, cfg.Keys).Group(), webhook.Group(db.Endpoints, nil)) // which delivery-worker reads
 	if err != nil {
 		return err
 	}
@@ -134,6 +134,7 @@ func (a *app) addEdge(ctx context.Context, cfg config.Config, pool *pgxpool.Pool
 		return fmt.Errorf("set up sign-in: %w", err)
 	}
 	verifier.RefuseErased(a.eraser.Erased)
+	verifier.RefuseAdopted(db.Adoptions.Adopted)
 	a.health = service.NewHealth(a.log, append(verifier.Checks(),
 		service.Check{Name: "database", Probe: pool.Ping},
 		service.Check{Name: "writes", Probe: a.writes.Probe},
@@ -161,7 +162,7 @@ func (a *app) addEdge(ctx context.Context, cfg config.Config, pool *pgxpool.Pool
 	a.health.Describe(service.Details{
 		Features: map[string]bool{
 			"photos": cfg.Page.PhotoStore != "", "comments": bool(cfg.Page.Comments), "mail": cfg.Page.Mails, "push": cfg.Page.Push,
-			"webhooks": true, "map": cfg.Page.MapFile != "", "geocoder": cfg.Page.Geocoder,
+			"webhooks": true, "guests": bool(cfg.Auth.Guests), "map": cfg.Page.MapFile != "", "geocoder": cfg.Page.Geocoder,
 		},
 		Schema: func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, pool) },
 	})
@@ -203,7 +204,7 @@ func (a *app) addMonitor(cfg config.Config, pool *pgxpool.Pool, db *postgres.DB,
 
 // queuesOf returns the queues of all groups, also of those in other processes.
 func queuesOf(names event.Topology) []string {
-	queues := []string{names.Named(webhook.Queue)}
+	queues := []string{names.Named(webhook.Queue), names.Named(notifier.AdoptionsQueue)}
 	for _, key := range event.Keys() {
 		queues = append(queues, names.Queue(key))
 	}

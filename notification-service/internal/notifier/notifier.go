@@ -51,7 +51,7 @@ func Queues() topology.Group {
 // Read returns the effect of m. It refuses a message whose recipient is missing or
 // does not open.
 func (n *Notifier) Read(m consumer.Message) (*notification.Effect, error) {
-	recipient, err := n.recipient(m.Event.About().ReportID, m.Headers)
+	recipient, err := recipient(n.keyring, m.Event.About().ReportID, m.Headers)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (n *Notifier) Read(m consumer.Message) (*notification.Effect, error) {
 // recipient opens the sealed recipient, which report-service adds to every
 // message. A name in the body is not trusted: everyone with rights at the broker
 // can write a body.
-func (n *Notifier) recipient(report uuid.UUID, headers amqp.Table) (string, error) {
+func recipient(keys *event.Keyring, report uuid.UUID, headers amqp.Table) (string, error) {
 	var sealed string
 	switch header := headers[event.RecipientHeader].(type) {
 	case nil:
@@ -75,7 +75,7 @@ func (n *Notifier) recipient(report uuid.UUID, headers amqp.Table) (string, erro
 	default:
 		return "", failure.Refuse("recipient header is not a string")
 	}
-	recipient, err := n.keyring.Open(report, sealed)
+	recipient, err := keys.Open(report, sealed)
 	if err != nil {
 		return "", &failure.Error{Class: failure.Permanent, Text: "recipient does not open", Err: err}
 	}

@@ -101,6 +101,34 @@ func (s *Effects) Apply(ctx context.Context, queue string, batch []Message) (App
 	if err != nil {
 		return Applied{}, err
 	}
+	numbers, err := s.applyOnce(ctx, queue, batch, args)
+	if pgpool.Constraint(err) == adoptedConstraint { // rare, so that others pay nothing for it
+		if err := args.readdress(ctx, s.pool); err != nil {
+			return Applied{}, err
+		}
+		numbers, err = s.applyOnce(ctx, queue, batch, args)
+	}
+	if err != nil {
+		return Applied{}, fmt.Errorf("apply batch: %w", err)
+	}
+	if len(numbers) == 0 { // nothing was written, and messages seen before are acknowledged next
+		if err := pgpool.Barrier(ctx, s.pool); err != nil {
+			return Applied{}, err
+		}
+	}
+	// After the notifications: if the process dies before, the message comes again.
+	for _, m := range batch {
+		if moderated := m.Value.Moderated; moderated != nil && moderated.Action == event.Withdrawn {
+			if _, err := s.pool.Exec(ctx, `delete from follows where report_id = $1`, moderated.ReportID); err != nil {
+				return Applied{}, fmt.Errorf("end follows: %w", err)
+			}
+		}
+	}
+	return args.applied(batch, numbers), nil
+}
+
+// applyOnce writes args, by the plain form if it can.
+func (s *Effects) applyOnce(ctx context.Context, queue string, batch []Message, args *applyArgs) ([]number, error) {
 	owners, hashes := s.erased.hashes(args.streams...)
 	values := map[string]any{
 		"queue": queue, "message_ids": args.ids, "about": args.about, "about_versions": args.aboutVersions,
@@ -120,23 +148,7 @@ func (s *Effects) Apply(ctx context.Context, queue string, batch []Message) (App
 		f.Checked = true
 		numbers, err = s.write(ctx, f, values)
 	}
-	if err != nil {
-		return Applied{}, fmt.Errorf("apply batch: %w", err)
-	}
-	if len(numbers) == 0 { // nothing was written, and messages seen before are acknowledged next
-		if err := pgpool.Barrier(ctx, s.pool); err != nil {
-			return Applied{}, err
-		}
-	}
-	// After the notifications: if the process dies before, the message comes again.
-	for _, m := range batch {
-		if moderated := m.Value.Moderated; moderated != nil && moderated.Action == event.Withdrawn {
-			if _, err := s.pool.Exec(ctx, `delete from follows where report_id = $1`, moderated.ReportID); err != nil {
-				return Applied{}, fmt.Errorf("end follows: %w", err)
-			}
-		}
-	}
-	return args.applied(batch, numbers), nil
+	return numbers, err
 }
 
 // write executes one form of apply.sql.

@@ -41,6 +41,7 @@ type DB struct {
 	Deliveries *Deliveries
 	Ledger     *Ledger
 	Erased     *Erased
+	Adoptions  *Adoptions
 }
 
 // New returns a DB on pool, which stays the caller's to close.
@@ -60,6 +61,7 @@ func New(pool *pgxpool.Pool, o Options) *DB {
 		Deliveries: &Deliveries{pool: pool},
 		Ledger:     &Ledger{pool: pool},
 		Erased:     erased,
+		Adoptions:  &Adoptions{pool: pool, erased: erased},
 	}
 }
 

@@ -138,7 +138,8 @@ func removeReaders(ctx context.Context, tx pgx.Tx, keep time.Duration, after int
 		where id = any($1) and starts_with(name, 'user:')
 		  and not exists (select from notifications where stream_id = s.id)
 		  and not exists (select from read_marks where reader = s.id and seen_at >= now() - $2::interval)
-		order by name collate "C" for update skip locked`, window, keep)
+		  and coalesce(adopted_at < now() - $3::interval, true)
+		order by name collate "C" for update skip locked`, window, keep, adoptedLife)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -83,6 +83,7 @@ type settings struct {
 	Push     bool    `json:"push,omitempty"`
 	Photos   bool    `json:"photos,omitempty"`
 	Comments bool    `json:"comments,omitempty"`
+	Guests   bool    `json:"guests,omitempty"` // people report without an account
 }
 
 // city is what a city says of itself. The logo's address is absent without one.
@@ -114,7 +115,7 @@ type cityMap struct {
 }
 
 func (c Config) settings(sign auth.Config) settings {
-	s := settings{City: city{Name: c.CityName, Languages: c.Languages, Links: c.CityLinks}, Auth: signIn{Mode: "none"}, Mails: c.Mails, Push: c.Push, Photos: c.PhotoStore != "", Comments: bool(c.Comments)}
+	s := settings{City: city{Name: c.CityName, Languages: c.Languages, Links: c.CityLinks}, Auth: signIn{Mode: "none"}, Mails: c.Mails, Push: c.Push, Photos: c.PhotoStore != "", Comments: bool(c.Comments), Guests: bool(sign.Guests)}
 	switch {
 	case sign.Mode == auth.Dev:
 		s.Auth.Mode = "dev"

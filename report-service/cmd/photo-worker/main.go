@@ -79,7 +79,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	announcer := photoworker.NewAnnouncer(cfg.RabbitURL, cfg.Topology, cfg.Keys, log)
 	d := photoworker.Dependencies{
 		Store: postgres.NewPhotoChecks(postgres.NewDB(pool, cfg.Keys, waker.Wake)), Files: files,
-		Maker: picture.NewMaker(cfg.MaxPixels, cfg.Budget(), cfg.Share), Lanes: cfg.Lanes(), Hold: cfg.Moderation == "before",
+		Maker: picture.NewMaker(cfg.MaxPixels, cfg.Budget(), cfg.Share), Lanes: cfg.Lanes(), Hold: cfg.Hold(),
 		Tell: announcer.Tell, Stopping: ctx, Log: log, Metrics: metrics,
 	}
 	if cfg.ClamdURL != "" {
@@ -100,7 +100,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	health := service.NewHealth(log, append(checks,
 		service.Check{Name: "consumer", Probe: func(context.Context) error { return groups.Consumer.Healthy() }, Optional: true})...)
 	health.Describe(service.Details{
-		Features: map[string]bool{"photos": true, "virus_scanner": cfg.ClamdURL != "", "photo_moderation": cfg.Moderation != "off"},
+		Features: map[string]bool{"photos": true, "virus_scanner": cfg.ClamdURL != "", "photo_moderation": cfg.Hold()},
 		Schema:   func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, pool) },
 	})
 	operations, err := service.Listen(ctx, cfg.Operations)

@@ -122,6 +122,7 @@ type core struct {
 	deadlines  *postgres.Deadlines
 	questions  *postgres.Questions
 	duplicates *postgres.Duplicates
+	guests     *postgres.Guests
 	restores   *restore.Watch
 	writes     *pgpool.Writes
 	eraser     *erasure.Eraser
@@ -136,6 +137,8 @@ func newCore(pool *pgxpool.Pool, cfg config.Config, log zerolog.Logger, metrics 
 	metrics.MustRegister(outbox.NewCollector(c.outbox))
 	c.db = postgres.NewDB(pool, cfg.Keys, c.relay.Wake)
 	c.db.AskOfResolutions(report.Resolutions{VerdictDays: cfg.VerdictDays, NeedPhoto: bool(cfg.ResolveNeedsPhoto)})
+	c.db.LimitGuests(cfg.GuestReports)
+	c.guests = postgres.NewGuests(c.db)
 	c.categories, c.areas = postgres.NewCategories(c.db), postgres.NewAreas(c.db)
 	c.upkeep, c.deadlines, c.duplicates = postgres.NewUpkeep(c.db), postgres.NewDeadlines(c.db), postgres.NewDuplicates(c.db)
 	c.questions = postgres.NewQuestions(c.db, cfg.QuestionDays)
@@ -201,13 +204,14 @@ func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger
 		return nil, fmt.Errorf("set up sign-in: %w", err)
 	}
 	verifier.RefuseErased(c.eraser.Erased)
+	verifier.RefuseAdopted(c.guests.Adopted)
 	var comments api.CommentStore
 	if cfg.Comments {
 		comments = postgres.NewComments(c.db)
 	}
 	e := &edge{health: service.NewHealth(log, slices.Concat(verifier.Checks(), storage, c.checks())...)}
 	e.health.Describe(service.Details{
-		Features: map[string]bool{"photos": files != nil, "comments": bool(cfg.Comments), "map_bounds": cfg.City != nil, "open311": bool(cfg.Open311)},
+		Features: map[string]bool{"photos": files != nil, "comments": bool(cfg.Comments), "map_bounds": cfg.City != nil, "open311": bool(cfg.Open311), "guests": bool(cfg.Auth.Guests)},
 		Schema:   func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, c.pool) },
 	})
 	photos := cfg.Topology.Queue(event.PhotoUploadedKey)
@@ -226,7 +230,11 @@ func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger
 		Comments: comments, Photos: postgres.NewPhotos(c.db), Files: files,
 		Moderation: postgres.NewModeration(c.db), Workbench: postgres.NewWorkbench(c.db), Duplicates: c.duplicates, Deadlines: c.deadlines, Questions: c.questions, OwnData: c.db.OwnData,
 		Open311: api.Open311{On: bool(cfg.Open311), Applications: postgres.NewOpen311(c.db), PerKey: cfg.Open311PerKey},
-		Outbox:  c.outbox, Relay: c.relay, Story: story.NewStore(c.pool, photos), Reconciliation: compared, Erasures: c.eraser, Schedules: c.schedules, ScheduleAudit: c.upkeep.ScheduleAudit,
+		Guests: api.Guests{
+			On: bool(cfg.Auth.Guests), Store: c.guests, PerDay: cfg.GuestReports, PerAddress: cfg.GuestsPerAddress,
+			Votes: bool(cfg.GuestVotes), Comments: bool(cfg.GuestComments),
+		},
+		Outbox: c.outbox, Relay: c.relay, Story: story.NewStore(c.pool, photos), Reconciliation: compared, Erasures: c.eraser, Schedules: c.schedules, ScheduleAudit: c.upkeep.ScheduleAudit,
 		History: func(ctx context.Context, span time.Duration) (history.History, error) {
 			return history.Read(ctx, c.pool, span)
 		},

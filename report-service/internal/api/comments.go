@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -27,6 +28,7 @@ type CommentStore interface {
 type commentHandlers struct {
 	comments CommentStore       // nil in a city whose residents write none
 	writing  *ratelimit.Limiter // by user
+	guests   bool               // whether guests comment
 }
 
 func (h commentHandlers) operations() operations {
@@ -36,7 +38,7 @@ func (h commentHandlers) operations() operations {
 	}
 	return operations{
 		"listComments": {Handler: h.listComments, Timeout: service.DefaultTimeout},
-		"addComment":   {Handler: limited(h.writing, h.addComment), Timeout: changeTimeout},
+		"addComment":   {Handler: limited(h.writing, forGuests(h.guests, report.ErrNoGuestComments, h.addComment)), Timeout: changeTimeout},
 		"hideComment":  {Handler: h.hideComment, Timeout: changeTimeout},
 		"showComment":  {Handler: h.showComment, Timeout: changeTimeout},
 		"seeComments":  {Handler: h.seeComments, Timeout: changeTimeout},
@@ -50,8 +52,11 @@ func (h commentHandlers) addComment(w http.ResponseWriter, r *http.Request) erro
 		return err
 	}
 	by := caller(r)
+	if by.Guest && !req.Anonymous {
+		return fault.NewInvalid("/anonymous", "must be true: a guest has no name")
+	}
 	comment, err := report.NewComment(report.CommentDraft{ReportID: pathID(r), Text: req.Text, Anonymous: req.Anonymous},
-		report.Commenter{ID: by.ID, Name: by.Name}, time.Now())
+		report.Commenter{ID: by.ID, Name: by.Name, Guest: by.Guest}, time.Now())
 	if err != nil {
 		return err
 	}

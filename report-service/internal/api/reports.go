@@ -52,6 +52,7 @@ type reportHandlers struct {
 	counter        *ratelimit.Limiter // by official, for others
 	gates          gates
 	maps           *sharedMaps
+	guests         Guests
 }
 
 func (h reportHandlers) operations() operations {
@@ -73,8 +74,8 @@ func (h reportHandlers) operations() operations {
 		"giveVerdict":      {Handler: h.giveVerdict, Timeout: changeTimeout},
 		"changeStatus":     {Handler: h.changeStatus, Timeout: changeTimeout},
 		"replyToReport":    {Handler: h.replyToReport, Timeout: changeTimeout},
-		"vote":             {Handler: limited(h.voting, h.vote), Timeout: changeTimeout},
-		"withdrawVote":     {Handler: limited(h.voting, h.withdrawVote), Timeout: changeTimeout},
+		"vote":             {Handler: limited(h.voting, forGuests(h.guests.Votes, report.ErrNoGuestVotes, h.vote)), Timeout: changeTimeout},
+		"withdrawVote":     {Handler: limited(h.voting, forGuests(h.guests.Votes, report.ErrNoGuestVotes, h.withdrawVote)), Timeout: changeTimeout},
 	}
 }
 
@@ -86,7 +87,7 @@ func (h reportHandlers) createReport(w http.ResponseWriter, r *http.Request) err
 		return err
 	}
 	by := caller(r)
-	turns, reporter, intake := h.filing, report.Reporter{ID: by.ID, Name: by.Name}, (*report.Intake)(nil)
+	turns, reporter, intake := h.filing, report.Reporter{ID: by.ID, Name: by.Name, Guest: by.Guest}, (*report.Intake)(nil)
 	if req.Source != "" {
 		if intake, err = report.NewIntake(report.Source(req.Source), report.Privacy(req.PrivacyLevel), by); err != nil {
 			return err
@@ -100,6 +101,9 @@ func (h reportHandlers) createReport(w http.ResponseWriter, r *http.Request) err
 
 // file files a report by somebody, with intake if an official does it for them.
 func (h reportHandlers) file(w http.ResponseWriter, r *http.Request, req NewReport, by report.Reporter, intake *report.Intake) error {
+	if err := h.guests.mayFile(r, report.Privacy(req.PrivacyLevel)); err != nil {
+		return err
+	}
 	category, err := h.categories.store.Category(r.Context(), req.CategoryID)
 	if err != nil {
 		return err
@@ -141,7 +145,7 @@ func (h reportHandlers) file(w http.ResponseWriter, r *http.Request, req NewRepo
 	}
 	earlier, err := h.reports.Create(r.Context(), &filing, idempotent)
 	if err != nil {
-		return fmt.Errorf("create report: %w", err)
+		return quotaProblem(fmt.Errorf("create report: %w", err))
 	}
 	id, version := filing.ID, filing.Version
 	if earlier != nil {
@@ -385,7 +389,7 @@ func pathID(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("id")
 // caller returns who makes the request.
 func caller(r *http.Request) report.User {
 	principal, _ := auth.From(r.Context())
-	return report.User{ID: principal.ID, Name: principal.Name, Official: principal.Role == auth.Official}
+	return report.User{ID: principal.ID, Name: principal.Name, Official: principal.Role == auth.Official, Guest: principal.Guest}
 }
 
 func pathOf(id uuid.UUID) string { return "/reports/" + id.String() }

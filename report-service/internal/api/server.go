@@ -55,6 +55,7 @@ type Config struct {
 	Questions  QuestionStore
 	OwnData    func(ctx context.Context, userID string) (owndata.Answer, error) // what is held about a person
 	Open311    Open311
+	Guests     Guests
 
 	Outbox         *outbox.Store
 	Relay          Relay
@@ -134,8 +135,8 @@ func New(cfg Config) (http.Handler, error) {
 			operations{"createDevToken": {Handler: cfg.Auth.IssueDevToken, Timeout: service.DefaultTimeout}},
 			words.operations(),
 			parts.operations(),
-			reportHandlers{cfg.Reports, words, cfg.Areas, cfg.CityName, cfg.City, ratelimit.New(cfg.ReportsPerUser), ratelimit.New(cfg.VotesPerUser), ratelimit.New(perOfficial), gates, newSharedMaps()}.operations(),
-			commentHandlers{cfg.Comments, ratelimit.New(cfg.CommentsPerUser)}.operations(),
+			reportHandlers{cfg.Reports, words, cfg.Areas, cfg.CityName, cfg.City, ratelimit.New(cfg.ReportsPerUser), ratelimit.New(cfg.VotesPerUser), ratelimit.New(perOfficial), gates, newSharedMaps(), cfg.Guests}.operations(),
+			commentHandlers{cfg.Comments, ratelimit.New(cfg.CommentsPerUser), cfg.Guests.Comments}.operations(),
 			photoHandlers{cfg.Photos, cfg.Files, rate.NewLimiter(uploadRate, uploadBurst),
 				ratelimit.New(ratelimit.Limit{Turns: uploadsPerHour, Period: time.Hour}), cfg.Log}.operations(),
 			moderationHandlers{cfg.Moderation, workbench, ratelimit.New(cfg.ReportsPerUser), ratelimit.New(abusePerAddress)}.operations(),
@@ -144,6 +145,7 @@ func New(cfg Config) (http.Handler, error) {
 			deadlineHandlers{cfg.Deadlines, cfg.Categories}.operations(),
 			questionHandlers{cfg.Questions, ratelimit.New(cfg.ReportsPerUser)}.operations(),
 			cfg.Open311.operations(),
+			newGuestHandlers(cfg.Guests, cfg.Auth).operations(),
 			outboxHandlers{cfg.Outbox, cfg.Relay, cfg.Story, cfg.History}.operations(),
 			operators.ScheduleOperations(cfg.Schedules),
 			operators.ReconciliationOperations(cfg.Reconciliation),
@@ -164,16 +166,15 @@ func limited(l *ratelimit.Limiter, h service.HandlerFunc) service.HandlerFunc {
 	}
 }
 
-// limitedForAll is limited for users, and for clients without an account by their
-// address, which is kept in memory alone.
+// limitedForAll is limited for accounts. Clients without one are limited by their
+// address, which is kept in memory alone: guests, too, since anybody becomes any number of them.
 func limitedForAll(byUser, byAddress *ratelimit.Limiter, h service.HandlerFunc) service.HandlerFunc {
 	signedIn := limited(byUser, h)
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if caller(r).ID != "" {
+		if by := caller(r); by.ID != "" && !by.Guest {
 			return signedIn(w, r)
 		}
-		network := service.Network(service.ClientAddress(r)).String()
-		return withTurn(byAddress, network, "too many requests of this address", h, w, r)
+		return withTurn(byAddress, networkOf(r), "too many requests of this address", h, w, r)
 	}
 }
 

@@ -28,12 +28,16 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 const secret = "a secret of the tests, longer than 32 bytes"
+
+// guestKey signs the tokens of guests.
+const guestKey = "a key of the tests for guests of 32 bytes or more"
 
 // A testServer is the API on a database of the test's own.
 type testServer struct {
@@ -65,7 +69,7 @@ func newReplica(t testing.TB, database string, settings ...func(*api.Config)) *t
 	}
 	log := service.NewLogger(s.logs, "report", "debug")
 	verifier, err := auth.New(t.Context(), auth.Config{Mode: auth.Dev, Issuer: "tests", Audience: "cityconnect",
-		Secret: secret, RoleClaim: "role", Addr: "127.0.0.1:0"}, log)
+		Secret: secret, RoleClaim: "role", Addr: "127.0.0.1:0", Guests: true, GuestKey: guestKey}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,6 +77,9 @@ func newReplica(t testing.TB, database string, settings ...func(*api.Config)) *t
 	publisher := relay.New(relay.Defaults(), relay.Dependencies{Pool: s.pool, Keys: keys, Log: log, Metrics: service.NewRegistry()})
 	db := postgres.NewDB(s.pool, keys, func(shards.Set) {})
 	s.db = db
+	db.LimitGuests(guestReports)
+	guests := postgres.NewGuests(db)
+	verifier.RefuseAdopted(guests.Adopted)
 	db.AskOfResolutions(report.Resolutions{VerdictDays: 10})
 	ctx, end := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
@@ -90,6 +97,7 @@ func newReplica(t testing.TB, database string, settings ...func(*api.Config)) *t
 		t.Fatal(err)
 	}
 	cfg := api.Config{
+		Guests:  api.Guests{On: true, Store: guests, PerDay: guestReports, PerAddress: ratelimit.Limit{Turns: guestsPerAddress, Period: time.Hour}},
 		Reports: postgres.NewReports(db), Categories: postgres.NewCategories(db), Areas: postgres.NewAreas(db), CityName: "Kota Bogor", Languages: []string{"en", "id"}, Comments: postgres.NewComments(db), Photos: postgres.NewPhotos(db),
 		Moderation: postgres.NewModeration(db), Workbench: postgres.NewWorkbench(db), Duplicates: postgres.NewDuplicates(db),
 		Deadlines: deadlines, Questions: postgres.NewQuestions(db, 10), Open311: api.Open311{On: true, Applications: postgres.NewOpen311(db)}, ScheduleAudit: upkeep.ScheduleAudit, OwnData: db.OwnData,

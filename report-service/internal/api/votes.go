@@ -31,7 +31,7 @@ func (h reportHandlers) castVote(w http.ResponseWriter, r *http.Request, vote re
 	if err != nil {
 		return err
 	}
-	tally, err := h.reports.Vote(r.Context(), id, report.Ballot{Voter: caller(r).ID, Vote: vote, IfMatch: versions})
+	tally, err := h.reports.Vote(r.Context(), id, report.Ballot{Voter: caller(r).ID, Guest: caller(r).Guest, Vote: vote, IfMatch: versions})
 	if err != nil {
 		return fmt.Errorf("vote: %w", err)
 	}

@@ -47,6 +47,13 @@ type Config struct {
 	VerdictDays       int           `env:"VERDICT_DAYS" envDefault:"10"`
 	ResolveNeedsPhoto config.Switch `env:"RESOLVE_NEEDS_PHOTO" envDefault:"off" example:"on"`
 
+	// GuestReports is how many reports a guest files in a day, GuestsPerAddress how many
+	// guests come from an address, and the others say what guests may do besides.
+	GuestReports     int             `env:"GUEST_REPORTS" envDefault:"5"`
+	GuestsPerAddress ratelimit.Limit `env:"GUESTS_PER_ADDRESS" envDefault:"20/1h"`
+	GuestVotes       config.Switch   `env:"GUEST_VOTES" envDefault:"off" example:"on"`
+	GuestComments    config.Switch   `env:"GUEST_COMMENTS" envDefault:"off" example:"on"`
+
 	ReportsPerUser  ratelimit.Limit `env:"REPORTS_PER_USER" envDefault:"60/1h"`
 	VotesPerUser    ratelimit.Limit `env:"VOTES_PER_USER" envDefault:"60/1m"`
 	CommentsPerUser ratelimit.Limit `env:"COMMENTS_PER_USER" envDefault:"20/1h"`
@@ -57,6 +64,9 @@ const maxQuestionDays = 60
 
 // maxVerdictDays is so many working days that nobody remembers what it was like before.
 const maxVerdictDays = 90
+
+// maxGuestReports is far above what a person sees in a day.
+const maxGuestReports = 100
 
 // An Address is where report-service listens, and where it does for
 // operators alone.
@@ -88,6 +98,7 @@ func (c *Config) validate() []config.Fault {
 	days.Check(c.QuestionDays >= 1 && c.QuestionDays <= maxQuestionDays, "QUESTION_DAYS", fmt.Sprintf("a number of working days from 1 to %d", maxQuestionDays))
 	days.Check(c.VerdictDays >= 0 && c.VerdictDays <= maxVerdictDays, "VERDICT_DAYS", fmt.Sprintf("0 to %d, such as 10", maxVerdictDays))
 	days.Check(!bool(c.ResolveNeedsPhoto) || c.PhotoStore != "", "RESOLVE_NEEDS_PHOTO", "off without PHOTO_STORE")
+	days.Check(c.GuestReports >= 1 && c.GuestReports <= maxGuestReports, "GUEST_REPORTS", fmt.Sprintf("1 to %d, such as 5", maxGuestReports))
 	return slices.Concat(days, config.ValidateAddr("HTTP_ADDR", c.Addr), config.ValidateAddr("OPERATIONS_ADDR", c.Operations),
 		c.Service.Validate(), c.Auth.Validate(), c.Relay.Validate(), c.Photos.validate())
 }

@@ -43,13 +43,16 @@ type Worker struct {
 	config.Service
 	ManagementURL string `env:"RABBITMQ_MANAGEMENT_URL" example:"http://user:password@rabbitmq.example.org:15672"`
 	Photos
-	Moderation string        `env:"PHOTO_MODERATION" envDefault:"off"`
-	MaxPixels  int64         `env:"PHOTO_MAX_PIXELS" envDefault:"50000000"`
-	Memory     Size          `env:"PHOTO_MEMORY" envDefault:"512MiB"`
-	Workers    int           `env:"PHOTO_WORKERS" envDefault:"0"`
-	Share      float64       `env:"PHOTO_PROCESSOR_SHARE" envDefault:"0.1"`
-	Timeout    time.Duration `env:"PHOTO_TIMEOUT" envDefault:"1m"`
-	ClamdURL   string        `env:"CLAMD_URL" example:"tcp://clamd:3310"`
+	Moderation string `env:"PHOTO_MODERATION" envDefault:"off"`
+	// Guests is that of report-service: where people report without an account, photos of
+	// all residents are held.
+	Guests    config.Switch `env:"GUESTS" envDefault:"off" example:"on"`
+	MaxPixels int64         `env:"PHOTO_MAX_PIXELS" envDefault:"50000000"`
+	Memory    Size          `env:"PHOTO_MEMORY" envDefault:"512MiB"`
+	Workers   int           `env:"PHOTO_WORKERS" envDefault:"0"`
+	Share     float64       `env:"PHOTO_PROCESSOR_SHARE" envDefault:"0.1"`
+	Timeout   time.Duration `env:"PHOTO_TIMEOUT" envDefault:"1m"`
+	ClamdURL  string        `env:"CLAMD_URL" example:"tcp://clamd:3310"`
 }
 
 const (
@@ -112,6 +115,10 @@ func (w *Worker) atOnce() int {
 	}
 	return min(max(1, runtime.GOMAXPROCS(0)-1), maxPhotoWorkers, w.mostWorkers())
 }
+
+// Hold reports whether photos of residents wait until an official shows them. Where guests
+// report they all do: if those of guests alone did, officials could tell guests.
+func (w *Worker) Hold() bool { return w.Moderation == "before" || bool(w.Guests) }
 
 // workers is how many workers there are: two at least, if the memory has room for
 // them, so that a large picture never has the only one.

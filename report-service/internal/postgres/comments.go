@@ -27,7 +27,11 @@ func (s *Comments) Add(ctx context.Context, c *report.WrittenComment, idempotent
 	if idempotent != nil {
 		ch.key = s.db.hashKey(idempotent)
 	}
-	if err := s.db.committer.do(ctx, ch); err != nil {
+	do := s.db.committer.do
+	if c.Author.Guest {
+		do = func(ctx context.Context, ch change) error { return s.db.doAsGuest(ctx, c.Author.ID, ch, false) }
+	}
+	if err := do(ctx, ch); err != nil {
 		return nil, err
 	}
 	return ch.earlier.response, nil

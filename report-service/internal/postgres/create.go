@@ -26,7 +26,11 @@ func (s *Reports) Create(ctx context.Context, f *report.Filing, idempotent *repo
 	if idempotent != nil {
 		c.key = s.db.hashKey(idempotent)
 	}
-	if err := s.db.committer.do(ctx, c); err != nil {
+	do := s.db.committer.do
+	if f.Reporter.Guest {
+		do = func(ctx context.Context, c change) error { return s.db.doAsGuest(ctx, f.Reporter.ID, c, true) }
+	}
+	if err := do(ctx, c); err != nil {
 		if pgpool.Constraint(err) == "reports_category_fk" { // it was deleted after it was looked up
 			return nil, errNoCategory
 		}

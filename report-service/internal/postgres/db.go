@@ -38,7 +38,8 @@ type DB struct {
 	areas      cached[*area.List]
 	ends       chan struct{} // holds a value while duplicates may have to follow their original
 
-	resolutions report.Resolutions
+	resolutions  report.Resolutions
+	guestReports int // of each guest in a day
 }
 
 // NewDB returns the database behind pool. The keyring seals the recipient of

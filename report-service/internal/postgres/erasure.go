@@ -41,6 +41,7 @@ func (s *Upkeep) ErasureSteps() []erasure.Step {
 		{Name: "complaints", Do: func(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (string, int64, error) {
 			return eraseComplaints(ctx, tx, keys, userID, cursor, limit)
 		}},
+		{Name: "guest", Do: eraseGuest(keys)},
 		{Name: "officials", Do: eraseOfficial},
 		// A change that was waiting for a report's lock may still know the
 		// reporter.

@@ -70,7 +70,7 @@ func (f *fixture) live() (public, anonymous, others report.Filing) {
 			f.t.Fatal(err)
 		}
 	}
-	official := report.Official(kanari)
+	official := report.Official{ID: kanari.ID, Name: kanari.Name}
 	for _, err := range []error{
 		f.workbench.Assign(f.t.Context(), others.ID, report.Assignment{Assignee: &official}, official),
 		f.workbench.AddNote(f.t.Context(), others.ID, "seen", official),

@@ -73,6 +73,16 @@ func questionExpired(f *report.Filing, question uuid.UUID, at time.Time) *event.
 	return &event.QuestionExpired{Subject: namelessSubject(f, at), QuestionID: question}
 }
 
+// guestAdopted tells that the account for which it is sealed has taken over a guest. It is
+// about no report: nothing in it leads to one.
+func guestAdopted(keys *event.Keyring, guestID string) *event.GuestAdopted {
+	id := uuid.New()
+	return &event.GuestAdopted{
+		Subject: event.Subject{ReportID: id, ReportVersion: 1, ReportTitle: event.AdoptionTitle, Timestamp: time.Now().Unix()},
+		Guest:   keys.Seal(id, guestID),
+	}
+}
+
 func reportCreated(f *report.Filing) *event.ReportCreated {
 	return &event.ReportCreated{
 		Subject:    subject(f, f.Version, f.CreatedAt),

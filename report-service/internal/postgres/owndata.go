@@ -31,8 +31,27 @@ func (db *DB) OwnData(ctx context.Context, userID string) (owndata.Answer, error
 	if err != nil {
 		return answer, err
 	}
-	answer.Data["complaints"], err = db.ownComplaints(ctx, userID)
+	if answer.Data["complaints"], err = db.ownComplaints(ctx, userID); err != nil {
+		return answer, err
+	}
+	answer.Data["guest"], err = db.ownGuest(ctx, userID)
 	return answer, err
+}
+
+// ownGuest returns what is kept of a person as a guest, and the guests whom their account
+// has taken over.
+func (db *DB) ownGuest(ctx context.Context, userID string) ([]json.RawMessage, error) {
+	rows, err := collect(ctx, db.pool, "read own data as a guest", pgx.RowTo[json.RawMessage], `
+		select jsonb_build_object('kind', 'guest', 'filed_at', filed, 'seen_at', seen_at) from guests where mac = any($1)
+		union all
+		select jsonb_build_object('kind', 'code', 'expires_at', expires_at, 'used_at', used_at) from guest_codes where guest_mac = any($1)
+		union all
+		select jsonb_build_object('kind', 'taken over', 'at', adopted_at, 'reports', adopted_reports) from guests where adopted_by = any($1)`,
+		guestMACs(db.keys, userID))
+	if rows == nil {
+		rows = []json.RawMessage{}
+	}
+	return rows, err
 }
 
 // ownReportsSQL has, with each report, what was said and done about it.

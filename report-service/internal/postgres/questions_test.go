@@ -214,7 +214,7 @@ func TestDialogueEnds(t *testing.T) {
 	f := newFixture(t)
 	mine, others, old := f.file(kanari, f.withTarget(report.Anonymous)), f.file(ann, draft(report.Public)), f.file(ann, draft(report.Public))
 	f.ask(mine.ID)
-	q, err := report.NewQuestion("Where?", report.Official(kanari), time.Now())
+	q, err := report.NewQuestion("Where?", report.Official{ID: kanari.ID, Name: kanari.Name}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

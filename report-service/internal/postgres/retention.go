@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/retention"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
 // A Retention says how long histories and audits are kept. Reports stay,
@@ -56,6 +57,12 @@ func (r Retention) Tasks() []retention.Task {
 					and r.status in ('resolved', 'rejected') and r.updated_at < now() - $1::interval
 					and exists (select from status_history l where l.report_id = h.report_id and l.id > h.id)
 				order by h.changed_at limit $2)`),
+		removal("guests", retention.Period(guestsAway), `
+			delete from guests where mac in (
+				select mac from guests where seen_at < now() - $1::interval order by seen_at limit $2 for update skip locked)`),
+		removal("guest_codes", retention.Period(report.GuestDay), `
+			delete from guest_codes where mac in (
+				select mac from guest_codes where expires_at < now() - $1::interval order by expires_at limit $2)`),
 		removal("complaints", r.Audit, `
 			delete from abuse_reports where ctid = any(array(
 				select ctid from abuse_reports where settled_at < now() - $1::interval order by settled_at limit $2))`),

@@ -92,8 +92,8 @@ func TestRetentionOfHistories(t *testing.T) {
 	if n := f.number(`select count(*) from queue_views where official_id = 'olga'`); n != 2 || f.number(`select count(*) from queue_views`) != 2 {
 		t.Errorf("%d views are left to olga, want both and nobody else's", n)
 	}
-	if got, err := testutil.GatherAndCount(metrics, "retention_removed_total"); err != nil || got != 15 {
-		t.Errorf("%d kinds are counted (error %v), want 15", got, err)
+	if got, err := testutil.GatherAndCount(metrics, "retention_removed_total"); err != nil || got != 17 {
+		t.Errorf("%d kinds are counted (error %v), want 17", got, err)
 	}
 }
 

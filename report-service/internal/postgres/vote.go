@@ -13,7 +13,11 @@ import (
 // Vote casts a ballot on a report.
 func (s *Reports) Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error) {
 	c := &voteChange{trace: service.TraceFrom(ctx), id: id, ballot: b}
-	if err := s.db.committer.do(ctx, c); err != nil {
+	do := s.db.committer.do
+	if b.Guest {
+		do = func(ctx context.Context, c change) error { return s.db.doAsGuest(ctx, b.Voter, c, false) }
+	}
+	if err := do(ctx, c); err != nil {
 		return report.Tally{}, err
 	}
 	return c.tally, nil

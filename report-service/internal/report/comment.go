@@ -42,8 +42,9 @@ type CommentView struct {
 
 // A Commenter is the resident who wrote a comment.
 type Commenter struct {
-	ID   string
-	Name string
+	ID    string
+	Name  string
+	Guest bool // without an account, which nothing tells later
 }
 
 // A WrittenComment is a comment together with its author. As a whole it stays

@@ -69,6 +69,7 @@ type User struct {
 	ID       string
 	Name     string
 	Official bool // whether the role is that of an official
+	Guest    bool // without an account
 }
 
 // AsOfficial returns the official that u acts as. Without a name, the id is
@@ -77,8 +78,9 @@ func (u User) AsOfficial() Official { return Official{ID: u.ID, Name: cmp.Or(u.N
 
 // A Reporter is the resident who filed a report.
 type Reporter struct {
-	ID   string
-	Name string
+	ID    string
+	Name  string
+	Guest bool // without an account, which nothing tells later
 }
 
 // A Report is the public part of a report. It has no reporter.

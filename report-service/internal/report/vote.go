@@ -19,6 +19,7 @@ const (
 // A Ballot is a resident's request to vote.
 type Ballot struct {
 	Voter   string
+	Guest   bool     // whether the voter has no account
 	Vote    Vote     // None withdraws
 	IfMatch Versions // the versions at which it may happen
 }

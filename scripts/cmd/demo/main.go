@@ -89,13 +89,13 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 		go func() { read <- p.mails.watch(reading) }()
 		fmt.Fprintf(out, "%s gets a mail about each new status: see %s\n", residentNames[0], *mailbox)
 	}
-	err = p.perform(ctx, stack, sample, ids)
+	err = p.perform(ctx, stack, *gateway, sample, ids)
 	stopReading()
 	return p.finish(errors.Join(err, <-read, everyone.screens.Close(), other.close(), other.tell(out)), *gateway)
 }
 
 // perform does everything, then waits for what is late.
-func (p *play) perform(ctx context.Context, gateway *client.Client, sample []request, ids map[string]int32) error {
+func (p *play) perform(ctx context.Context, gateway *client.Client, address string, sample []request, ids map[string]int32) error {
 	if err := p.file(ctx, sample, ids); err != nil {
 		return err
 	}
@@ -124,6 +124,9 @@ func (p *play) perform(ctx context.Context, gateway *client.Client, sample []req
 		return err
 	}
 	if err := p.changeMinds(ctx); err != nil {
+		return err
+	}
+	if err := p.visit(ctx, gateway, address, ids); err != nil {
 		return err
 	}
 	late, cancel := context.WithTimeout(ctx, patience)

@@ -42,6 +42,9 @@ func (p *play) addPhotos(ctx context.Context) error {
 		what := "adds a photo to “" + shorten(report.Title, 32) + "”"
 		err := p.act(ctx, report.by.name, what, report.by, "", func() (_ uuid.UUID, _ int64, err error) {
 			id, err = report.by.AddPhoto(ctx, report.ID, upload, "A photo that the demo has drawn", lamp)
+			if err == nil {
+				err = p.show(ctx, report.ID, id)
+			}
 			// Its being shown is the next change of the report.
 			return report.ID, report.Version + 1, err
 		})

@@ -228,3 +228,31 @@ func TestCostlyRequestsOfAnAddressAreLimited(t *testing.T) {
 		t.Errorf("afterwards: got %d, want 200", res.StatusCode)
 	}
 }
+
+// An address that makes guests as fast as it can is refused, also at codes; what else it
+// asks for, and the guests of other addresses, are not.
+func TestGuestsOfAnAddressAreLimited(t *testing.T) {
+	t.Parallel()
+	g := start(t, []string{serve(t, answer("reports"))}, []string{away}, behindProxy...)
+	ask := func(method, path, address string) int {
+		res, _ := g.do(t, method, g.URL+path, nil, "X-Forwarded-For", address)
+		return res.StatusCode
+	}
+	passed := 0
+	for i := range 60 {
+		if ask("POST", []string{"/guests", "/guests/session"}[i%2], "192.0.2.1") == 200 {
+			passed++
+		}
+	}
+	if passed < 30 || passed > 33 {
+		t.Errorf("%d of 60 guests of one address were made, want about 31", passed)
+	}
+	for _, other := range [][2]string{{"GET", "192.0.2.1"}, {"POST", "192.0.2.2"}} {
+		if status := ask(other[0], "/guests", other[1]); status != 200 {
+			t.Errorf("%s /guests of %s: %d", other[0], other[1], status)
+		}
+	}
+	if status := ask("POST", "/reports", "192.0.2.1"); status != 200 {
+		t.Errorf("POST /reports of the same address: %d", status)
+	}
+}

@@ -50,6 +50,8 @@ const screens: Record<string, Screen> = {
 
 const nowhere: Screen = { title: 'no-page', view: () => <NoPage title="no-page" text="no-page.text" /> };
 
+const TakeOver = lazily(async () => (await import('./guest/take-over')).TakeOver, true);
+
 export function App() {
   return (
     <Router>
@@ -69,9 +71,10 @@ function Page() {
         {t('skip')}
       </a>
       <Header />
+      {session.value?.adoptable && <TakeOver />}
       {sessionEnded.value && (
         <p class="banner" role="status">
-          {t('session.ended')} <a href={signInHref()}>{t('sign-in')}</a>
+          {t(sessionEnded.value)} <a href={signInHref()}>{t('sign-in')}</a>
         </p>
       )}
       <main id="main" tabIndex={-1}>

@@ -5,16 +5,13 @@ import { render } from 'preact';
 import { App } from './app';
 import { language, preferredLanguage, setLanguage } from './lang/i18n';
 import { onChange, startLive } from './live/live';
-import { sendKept } from './photos/outgoing';
-import { subscribeToStages } from './photos/stages';
 import { preloadReports } from './screens/reports/reports';
 import { keepCategories, loadCategories } from './state/categories';
 import { config, loadConfig } from './state/config';
 import { subscribeToFeed } from './state/feed';
-import { shareFollowed } from './state/followed';
-import { subscribeToNotifications, loadNotifications } from './state/notifications';
 import { draft } from './state/draft';
 import { takeOver } from './state/handover';
+import { followOwn } from './state/own';
 import { intendedVote } from './state/report';
 import { keepSession } from './state/renewal';
 import { loadSession, recheckSession, session } from './state/session';
@@ -39,20 +36,11 @@ async function start(): Promise<void> {
   if (session.value) goOn();
   render(<App />, root);
 
-  onChange((what) => what === 'session' && reloadPage());
+  onChange((what) => what === 'session' && void becomeAnother());
   // Someone else may have signed in while this page was in the back/forward cache.
   window.addEventListener('pageshow', ({ persisted }) => persisted && session.value && void recheckSession());
   subscribeToFeed();
-  if (session.value) {
-    shareFollowed();
-    subscribeToNotifications();
-    subscribeToStages();
-    void sendKept();
-    if (config.push && 'Notification' in window && Notification.permission === 'granted')
-      import('./state/device').then(({ checkDevice }) => checkDevice()).catch(() => {});
-    // The list says where the stream begins. Without it, it begins now.
-    await loadNotifications().catch(() => {});
-  }
+  if (session.value) await followOwn();
   startLive();
   keepCategories(() => route.value.path.join('/'));
   keepSession();
@@ -65,6 +53,12 @@ function goOn(): void {
   const begun = takeOver();
   if (begun.draft) draft.value = begun.draft;
   intendedVote.value = begun.vote;
+}
+
+/** In another tab somebody has signed in or out, or become a guest: what a guest-to-be has written here goes along. */
+async function becomeAnother(): Promise<void> {
+  if (!session.value && config.guests) await import('./guest/state').then(({ goAlong }) => goAlong()).catch(() => {});
+  reloadPage();
 }
 
 void start();

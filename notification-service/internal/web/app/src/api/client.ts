@@ -5,6 +5,7 @@ import type { components as NotificationSchemas, paths as NotificationPaths } fr
 import type { components as ReportSchemas, paths as ReportPaths } from './report.gen';
 
 export type Report = ReportSchemas['schemas']['Report'];
+export type GuestRules = ReportSchemas['schemas']['GuestsNow'];
 export type Outlook = ReportSchemas['schemas']['Outlook'];
 export type NewReport = ReportSchemas['schemas']['NewReport'];
 export type Photo = ReportSchemas['schemas']['Photo'];
@@ -123,9 +124,9 @@ export class Failure extends Error {
 
 type Answer<T> = { data?: T; error?: unknown; response: Response };
 
-/** Called when the server no longer knows who we are. */
-let onUnauthenticated = () => {};
-export function whenUnauthenticated(handler: () => void): void {
+/** Called when the server no longer knows who we are, with the kind of its answer. */
+let onUnauthenticated = (_: string) => {};
+export function whenUnauthenticated(handler: (kind: string) => void): void {
   onUnauthenticated = handler;
 }
 
@@ -138,8 +139,9 @@ export async function must<T>(pending: Promise<Answer<T>>): Promise<T> {
     throw new Failure();
   }
   if (answer.response.ok) return answer.data as T;
-  if (answer.response.status === 401) onUnauthenticated();
-  throw new Failure(asProblem(answer));
+  const failure = new Failure(asProblem(answer));
+  if (answer.response.status === 401) onUnauthenticated(failure.kind);
+  throw failure;
 }
 
 /** A gateway that reaches no service answers in its own format. */

@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 
 import { Failure, type Comment, type Report } from '../api/client';
-import { t, tn } from '../lang/i18n';
+import { t, tn } from '../lang/report';
 import { Reason } from '../screens/ops/reason';
-import { session } from '../state/session';
+import { may, session } from '../state/session';
 import { Fault } from '../ui/problem';
 import { here, href } from '../ui/router';
 import { Time } from '../ui/time';
@@ -57,8 +57,10 @@ export function Comments({ report, quiet = false, unseen = 0, onSeen, onLast }: 
       )}
       <Fault error={error} />
       <Fault error={open.error.value} retry={() => void open.load()} />
-      {role === 'resident' && !report.hidden_reason && report.visibility === 'public' && <CommentForm open={open} report={report} />}
-      {!role && (
+      {role === 'resident' && may('comments') && !report.hidden_reason && report.visibility === 'public' && (
+        <CommentForm open={open} report={report} />
+      )}
+      {!may('comments') && (
         <p>
           <a href={href('sign-in', { to: here() })}>{t('comments.sign-in')}</a>
         </p>

@@ -8,6 +8,9 @@ import * as ops from './console';
 import { isWord, language, languages, preferredLanguage, setLanguage, t, tn, withWords, type Forms } from './i18n';
 import './dialogue';
 import './queue';
+import './guest';
+import './privacy';
+import './report';
 import './settings';
 
 const sources = import.meta.glob<string>(['../**/*.{ts,tsx}', '!../**/*.{test,gen}.*'], { query: '?raw', import: 'default', eager: true });

@@ -105,7 +105,7 @@ describe('when the session ends', () => {
 
   test('the leader follows the feed alone, and is live', async () => {
     const { page } = await ends();
-    expect([page.session.value, page.sessionEnded.value]).toEqual([undefined, true]);
+    expect([page.session.value, page.sessionEnded.value]).toEqual([undefined, 'session.ended']);
     expect(urls()).toEqual(['/feed/stream']);
     streams()[0]?.emit('ready', '');
     expect(page.connection.value.state).toBe('live');
@@ -122,6 +122,6 @@ describe('when the session ends', () => {
     const page = await open();
     other.send({ kind: 'session-ended' });
     await settled();
-    expect([page.session.value, page.sessionEnded.value]).toEqual([undefined, true]);
+    expect([page.session.value, page.sessionEnded.value]).toEqual([undefined, 'session.ended']);
   });
 });

@@ -59,6 +59,11 @@ export function startLive(context?: TabContext): void {
   });
 }
 
+/** Opens the streams again: somebody has become a guest, and has one of their own. */
+export function restartLive(): void {
+  tabs?.restart();
+}
+
 function followStreams(send: (message: TabMessage) => void): () => void {
   const names: StreamName[] = session.value ? ['notifications', 'feed'] : ['feed'];
   const live: Partial<Record<StreamName, boolean>> = {};

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import { must, reportService, type AbuseReason } from '../api/client';
-import { t } from '../lang/i18n';
+import { t } from '../lang/report';
 import { toast } from '../state/toasts';
 import { Fault } from '../ui/problem';
 

@@ -1,5 +1,6 @@
 import { must, reportService, type Task } from '../api/client';
 import { t, tn } from '../lang/queue';
+import { t as say } from '../lang/report';
 import { toast } from '../state/toasts';
 import { Badge } from '../ui/badge';
 import { usePoll } from '../ui/poll';
@@ -52,7 +53,7 @@ export function Suspects() {
             <ul class="acts">
               {entries.map((entry) => (
                 <li key={entry.at}>
-                  <strong>{t(`abuse.reason.${entry.reason}`)}</strong> <Time at={entry.at} />
+                  <strong>{say(`abuse.reason.${entry.reason}`)}</strong> <Time at={entry.at} />
                   {entry.text && <p class="said">{entry.text}</p>}
                 </li>
               ))}

@@ -80,6 +80,15 @@ export async function keepForSignIn(): Promise<void> {
   }
 }
 
+/** Makes what a guest has chosen for a draft nobody's, as long as the page is open: their session is over. */
+export async function disown(guest: string): Promise<void> {
+  for (const upload of await kept(guest)) {
+    if (!upload.report.startsWith('draft ')) continue;
+    await forget(upload.id);
+    memory.set(upload.id, { ...upload, user: '' });
+  }
+}
+
 /**
  * The user's uploads, in the order in which they were chosen: to a report, or
  * all of them. Those of others are removed. What was chosen for this report by

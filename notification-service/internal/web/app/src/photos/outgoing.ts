@@ -20,7 +20,7 @@ export interface Outgoing extends Upload {
 
 export const outgoing = signal<Outgoing[]>([]);
 
-const ended = new AbortController();
+let ended = new AbortController();
 let running: Promise<void> | undefined;
 
 export function sendLater(upload: Upload): void {
@@ -56,7 +56,11 @@ export function dropOutgoing(id: string): void {
 export async function sendKept(): Promise<void> {
   const user = session.value?.sub;
   if (!user) return;
-  session.subscribe((now) => now?.sub !== user && stop());
+  const end = session.subscribe((now) => {
+    if (now?.sub === user) return;
+    end();
+    stop();
+  });
   // What is still being chosen has a place in the report's stead.
   for (const upload of await kept(user)) if (!upload.report.includes(' ') && session.value?.sub === user) sendLater(upload);
 }
@@ -64,6 +68,7 @@ export async function sendKept(): Promise<void> {
 /** Whatever has not arrived stays kept. */
 function stop(): void {
   ended.abort();
+  ended = new AbortController();
   for (const { preview } of outgoing.value) URL.revokeObjectURL(preview);
   outgoing.value = [];
 }

@@ -1,7 +1,7 @@
 import { useRef, useState } from 'preact/hooks';
 
 import { must, reportService, type Photo } from '../api/client';
-import { t } from '../lang/i18n';
+import { t } from '../lang/report';
 import { Modal } from '../ui/modal';
 import { Fault } from '../ui/problem';
 

@@ -4,14 +4,19 @@ import { t } from '../lang/i18n';
 import { announceChange } from '../live/live';
 import { Brand } from '../shell/brand';
 import { config } from '../state/config';
-import { signInAs, type Role } from '../state/session';
+import { session, signInAs, type Role } from '../state/session';
+import { lazily } from '../ui/lazily';
 import { Fault } from '../ui/problem';
 import { here, href, route } from '../ui/router';
+
+const CodeForm = lazily(async () => (await import('../guest/code-form')).CodeForm);
+const WithoutAccount = lazily(async () => (await import('../guest/without-account')).WithoutAccount, true);
 
 const ROLES: Role[] = ['resident', 'official', 'operator', 'auditor'];
 
 /** Sign-in, on its own or in place of a screen that requires it. */
 export function SignInScreen({ path }: { path: string[] }) {
+  if (path[1] === 'code' && path[0] === 'sign-in') return <CodeForm />;
   const to = path[0] === 'sign-in' ? (route.value.query.get('to') ?? '') : here();
   return (
     <div class="narrow">
@@ -29,8 +34,14 @@ export function SignInScreen({ path }: { path: string[] }) {
       {config.auth.mode === 'dev' && <SignInAs to={to} />}
       {config.auth.mode === 'oidc' && <SignInWith to={to} />}
       {config.auth.mode === 'none' && <p>{t('sign-in.none')}</p>}
+      {config.guests && <WithoutAccount to={to} />}
     </div>
   );
+}
+
+/** What a guest has written goes along to the account. */
+async function takeAlong(): Promise<void> {
+  if (session.value?.guest) await (await import('../guest/state')).takeAlong();
 }
 
 /** Loads the page again as another user: nothing of before may stay. */
@@ -45,7 +56,9 @@ function SignInAs({ to }: { to: string }) {
   const [error, setError] = useState<unknown>();
   const submit = (event: Event) => {
     event.preventDefault();
-    signInAs(name, role).then(() => arrive(to), setError);
+    takeAlong()
+      .then(() => signInAs(name, role))
+      .then(() => arrive(to), setError);
   };
   return (
     <form onSubmit={submit} class="stack">
@@ -71,7 +84,11 @@ function SignInAs({ to }: { to: string }) {
 
 function SignInWith({ to }: { to: string }) {
   const [error, setError] = useState<unknown>();
-  const begin = () => import('../state/oidc').then(({ beginSignIn }) => beginSignIn(href(to))).catch(setError);
+  const begin = () =>
+    takeAlong()
+      .then(() => import('../state/oidc'))
+      .then(({ beginSignIn }) => beginSignIn(href(to)))
+      .catch(setError);
   return (
     <div class="stack">
       <p>{t('sign-in.oidc')}</p>

@@ -28,7 +28,7 @@ function places(): Place[] {
 export function Header() {
   const [menu, setMenu] = useState(false);
   const here = route.value.path[0] ?? '';
-  const who = session.value ? session.value.name || t(`role.${session.value.role}`) : t('sign-in');
+  const who = session.value ? session.value.name || t(session.value.guest ? 'guest' : `role.${session.value.role}`) : t('sign-in');
   return (
     <header class="top">
       <a class="brand" href={href('')}>

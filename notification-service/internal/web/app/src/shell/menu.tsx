@@ -5,9 +5,12 @@ import { announceChange } from '../live/live';
 import { config } from '../state/config';
 import { preferences, type Theme } from '../state/preferences';
 import { closeSession, session } from '../state/session';
+import { lazily } from '../ui/lazily';
 import { Modal } from '../ui/modal';
 import { Fault } from '../ui/problem';
 import { href, route } from '../ui/router';
+
+const GuestAccount = lazily(async () => (await import('../guest/account')).GuestAccount, true);
 
 const THEMES: Theme[] = ['auto', 'light', 'dark'];
 
@@ -22,6 +25,14 @@ export function Menu({ onClose }: { onClose(): void }) {
   );
 }
 
+async function signOut(): Promise<void> {
+  // What is pushed here is for nobody else. The session ends also if that fails.
+  if (config.push) await import('../state/device').then(({ leaveDevice }) => leaveDevice()).catch(() => {});
+  await closeSession();
+  announceChange('session');
+  location.replace('/');
+}
+
 function Account({ onClose }: { onClose(): void }) {
   const [error, setError] = useState<unknown>();
   const who = session.value;
@@ -32,17 +43,8 @@ function Account({ onClose }: { onClose(): void }) {
       </a>
     );
   }
-  const signOut = async () => {
-    try {
-      // What is pushed here is for nobody else. The session ends also if that fails.
-      if (config.push) await import('../state/device').then(({ leaveDevice }) => leaveDevice()).catch(() => {});
-      await closeSession();
-      announceChange('session');
-      location.replace('/');
-    } catch (failure) {
-      setError(failure);
-    }
-  };
+  const end = () => signOut().catch(setError);
+  if (who.guest) return <GuestAccount error={error} onEnd={end} onClose={onClose} />;
   return (
     <div class="bar">
       <span>
@@ -53,7 +55,7 @@ function Account({ onClose }: { onClose(): void }) {
       <a class="button" href={href('settings')} onClick={onClose}>
         {t('settings')}
       </a>
-      <button type="button" onClick={signOut}>
+      <button type="button" onClick={end}>
         {t('sign-out')}
       </button>
       <Fault error={error} />

@@ -43,6 +43,8 @@ export interface Config {
   mails?: boolean;
   /** Whether notifications are pushed to devices. */
   push?: boolean;
+  /** Whether one may report without an account. */
+  guests?: boolean;
 }
 
 export let config: Config = { auth: { mode: 'none' }, map: {} };

@@ -19,6 +19,9 @@ async function begin() {
   return { ...(await import('./draft')), reportService, notificationService, session, reloadPage };
 }
 
+/** Becomes a guest, where nobody is to. */
+const nobody = () => Promise.reject(new Error('somebody is signed in'));
+
 beforeEach(() => {
   localStorage.clear();
   stubDigest();
@@ -45,7 +48,7 @@ describe('sending', () => {
     });
     const { key } = page.draft.value;
     const post = serve(page.reportService, 'POST', () => ok(report()));
-    expect(await page.fileDraft()).toEqual(report());
+    expect(await page.fileDraft(nobody)).toEqual(report());
     expect(post.mock.lastCall).toEqual([
       '/reports',
       {
@@ -61,7 +64,7 @@ describe('sending', () => {
     const page = await begin();
     page.updateDraft({ title: 'Dark crossing', forCity: true });
     const post = serve(page.reportService, 'POST', () => ok(report()));
-    await page.fileDraft();
+    await page.fileDraft(nobody);
     expect(post.mock.lastCall?.[1].body).toMatchObject({ visibility: 'officials' });
   });
 
@@ -69,7 +72,7 @@ describe('sending', () => {
     const page = await begin();
     expect(page.draft.value.privacy_level).toBeUndefined();
     const post = serve(page.reportService, 'POST', () => ok(report()));
-    await page.fileDraft();
+    await page.fileDraft(nobody);
     expect(post.mock.lastCall?.[1].body).toMatchObject({ privacy_level: 'anonymous' });
   });
 
@@ -82,11 +85,11 @@ describe('sending', () => {
     page.updateDraft({ title: 'Dark crossing' });
     const { key } = page.draft.value;
     serve(page.reportService, 'POST', () => (status ? refused(status, kind) : Promise.reject(new TypeError('network'))));
-    expect(await page.fileDraft()).toBeUndefined();
+    expect(await page.fileDraft(nobody)).toBeUndefined();
     page = await begin();
     expect(page.draft.value).toMatchObject({ key, title: 'Dark crossing', sending: true });
     const post = serve(page.reportService, 'POST', () => ok(report()));
-    await page.fileDraft();
+    await page.fileDraft(nobody);
     expect(post.mock.lastCall?.[1].params?.header).toEqual({ 'Idempotency-Key': key });
   });
 
@@ -94,7 +97,7 @@ describe('sending', () => {
     const page = await begin();
     page.updateDraft({ title: 'Dark crossing' });
     serve(page.reportService, 'POST', () => refused(400, 'invalid-input', [{ pointer: '/title', detail: 'too short' }]));
-    await page.fileDraft();
+    await page.fileDraft(nobody);
     expect(page.draft.value).toMatchObject({ title: 'Dark crossing', sending: false });
     expect(page.draftError.value).toMatchObject({ kind: 'invalid-input' });
   });
@@ -108,7 +111,7 @@ describe('mails about an anonymous report', () => {
     page.updateDraft(write);
     const post = serve(page.reportService, 'POST', () => ok(report()));
     const put = serve(page.notificationService, 'PUT', () => ok(undefined));
-    await page.fileDraft();
+    await page.fileDraft(nobody);
     expect(put.mock.calls).toEqual([['/me/mail-consents', { body: { report_id: 'r1', mail: true } }]]);
     expect(JSON.stringify(post.mock.lastCall)).not.toContain('mail');
   });
@@ -121,7 +124,7 @@ describe('mails about an anonymous report', () => {
     page.updateDraft(part);
     serve(page.reportService, 'POST', () => ok(report()));
     const put = serve(page.notificationService, 'PUT', () => ok(undefined));
-    expect(await page.fileDraft()).toEqual(report());
+    expect(await page.fileDraft(nobody)).toEqual(report());
     expect(put).not.toHaveBeenCalled();
   });
 
@@ -131,11 +134,11 @@ describe('mails about an anonymous report', () => {
     const { key } = page.draft.value;
     serve(page.reportService, 'POST', () => ok(report()));
     serve(page.notificationService, 'PUT', () => Promise.reject(new TypeError('network')));
-    expect(await page.fileDraft()).toBeUndefined();
+    expect(await page.fileDraft(nobody)).toBeUndefined();
     page = await begin();
     const post = serve(page.reportService, 'POST', () => ok(report()));
     const put = serve(page.notificationService, 'PUT', () => ok(undefined));
-    expect(await page.fileDraft()).toEqual(report());
+    expect(await page.fileDraft(nobody)).toEqual(report());
     expect(post.mock.lastCall?.[1].params?.header).toEqual({ 'Idempotency-Key': key });
     expect(put).toHaveBeenCalledOnce();
   });
@@ -145,7 +148,7 @@ describe('mails about an anonymous report', () => {
     page.updateDraft(write);
     serve(page.reportService, 'POST', () => ok(report()));
     serve(page.notificationService, 'PUT', () => refused(404, 'not-found'));
-    expect(await page.fileDraft()).toEqual(report());
+    expect(await page.fileDraft(nobody)).toEqual(report());
     expect(page.draft.value.title).toBe('');
   });
 });
@@ -156,7 +159,7 @@ describe('as another user', () => {
     page.updateDraft({ title: 'I am scared of him', privacy_level: 'anonymous' });
     const post = serve(page.reportService, 'POST', () => ok(report()));
     user = 'james'; // signed in in another tab
-    expect(await page.fileDraft()).toBeUndefined();
+    expect(await page.fileDraft(nobody)).toBeUndefined();
     expect(post).not.toHaveBeenCalled();
     expect(page.reloadPage).toHaveBeenCalledOnce();
   });
@@ -165,7 +168,7 @@ describe('as another user', () => {
     let page = await begin();
     page.updateDraft({ title: 'I am scared of him' });
     serve(page.reportService, 'POST', () => Promise.reject(new TypeError('network')));
-    await page.fileDraft();
+    await page.fileDraft(nobody);
     expect(page.draft.value.sending).toBe(true);
     user = 'james';
     page = await begin();
@@ -177,7 +180,7 @@ describe('as another user', () => {
     page.updateDraft({ title: 'Dark crossing' });
     const post = serve(page.reportService, 'POST', () => ok(report()));
     serve(page.notificationService, 'GET', () => refused(503, 'unavailable'));
-    await page.fileDraft();
+    await page.fileDraft(nobody);
     expect(post).not.toHaveBeenCalled();
     expect(page.draft.value).toMatchObject({ title: 'Dark crossing', sending: true });
   });
@@ -186,7 +189,7 @@ describe('as another user', () => {
     let page = await begin();
     page.updateDraft({ title: 'Dark crossing' });
     user = undefined;
-    await page.fileDraft();
+    await page.fileDraft(nobody);
     expect([page.session.value, page.draft.value.title]).toEqual([undefined, '']);
     user = 'maria';
     page = await begin();
@@ -199,7 +202,7 @@ test('who presses twice sends once', async () => {
   page.updateDraft({ title: 'Dark crossing' });
   const answer = deferred<ReturnType<typeof ok>>();
   const post = serve(page.reportService, 'POST', () => answer.promise);
-  const both = [page.fileDraft(), page.fileDraft()];
+  const both = [page.fileDraft(nobody), page.fileDraft(nobody)];
   answer.resolve(ok(report()));
   await Promise.all(both);
   expect(post).toHaveBeenCalledOnce();
@@ -209,7 +212,7 @@ test('starting over forgets everything, and the fault', async () => {
   const page = await begin();
   page.updateDraft({ title: 'Dark crossing' });
   serve(page.reportService, 'POST', () => refused(400, 'invalid-input'));
-  await page.fileDraft();
+  await page.fileDraft(nobody);
   const { key } = page.draft.value;
   page.discardDraft();
   expect(page.draft.value.title).toBe('');

@@ -8,13 +8,14 @@
  *        └─────refused─────┘
  *
  * A draft belongs to one user and is never sent as another: the server
- * remembers idempotency keys for each user alone.
+ * remembers idempotency keys for each user alone. Nobody's is a guest's once it is
+ * sent without an account, and not before: a visit alone makes nobody a guest.
  */
 import { signal } from '@preact/signals';
 
 import { Failure, must, notificationService, reportService, type NewReport, type Report } from '../api/client';
 import { dropChosen, ofDraft, sendChosen } from '../photos/chosen';
-import { confirmUser } from './session';
+import { confirmUser, session } from './session';
 import { userData } from './storage';
 
 export interface Draft {
@@ -30,6 +31,8 @@ export interface Draft {
   forCity?: boolean;
   /** Mails about it are wanted, although it is anonymous: they tell others that one has filed something. */
   mail?: boolean;
+  /** It is to be filed without an account, by somebody who is to become a guest for it. */
+  asGuest?: boolean;
   /** It was sent, and there was no answer yet that settles it. */
   sending: boolean;
 }
@@ -60,19 +63,28 @@ let filing: Promise<Report | undefined> | undefined;
 /**
  * Files the draft, and returns the report, or nothing if it was not filed.
  * When no answer comes the draft stays as it was sent: to try again is harmless.
+ * Nobody becomes a guest for it, if that was asked for.
  */
-export function fileDraft(): Promise<Report | undefined> {
-  filing ??= file().finally(() => (filing = undefined));
+export function fileDraft(becomeGuest: () => Promise<void>): Promise<Report | undefined> {
+  filing ??= file(becomeGuest).finally(() => (filing = undefined));
   return filing;
 }
 
-async function file(): Promise<Report | undefined> {
+async function file(becomeGuest: () => Promise<void>): Promise<Report | undefined> {
   draftError.value = undefined;
   try {
-    if (!(await confirmUser())) return undefined;
+    if (!session.value && draft.value.asGuest) {
+      updateDraft({ sending: true });
+      await becomeGuest();
+    } else if (!(await confirmUser())) {
+      // A session that is over was another's: only its owner knows whether to send this again.
+      if (!session.value) updateDraft({ sending: false });
+      return undefined;
+    }
     updateDraft({ sending: true });
-    // The form requires a choice of privacy; without one nobody is named.
-    const { key, position, category_id = 0, title, description, address, privacy_level = 'anonymous', forCity, mail } = draft.value;
+    const { key, position, category_id = 0, title, description, address, forCity, mail } = draft.value;
+    // The form requires a choice of privacy; without one nobody is named, and guests have no name.
+    const privacy_level = (!session.value?.guest && draft.value.privacy_level) || 'anonymous';
     const body: NewReport = {
       title: title.trim(),
       description,

@@ -24,7 +24,7 @@ export function keepSession(): void {
   if (config.auth.mode !== 'oidc') return;
   effect(() => {
     const now = session.value;
-    if (!now) return;
+    if (!now || now.guest) return; // the city itself renews a guest's
     const left = new Date(now.expires_at).getTime() - Date.now();
     const timer = setTimeout(() => void renew(now), Math.min(Math.max(left - AHEAD_MS, left / 2, 0), LONGEST_MS));
     return () => clearTimeout(timer);

@@ -3,8 +3,10 @@ import { signal } from '@preact/signals';
 
 import { Failure, must, notificationService, reportService, whenUnauthenticated } from '../api/client';
 import type { components } from '../api/notification.gen';
-import { forgetAll as forgetUploads } from '../photos/kept';
+import { disown, forgetAll as forgetUploads } from '../photos/kept';
 import { reloadPage } from '../ui/reload';
+import { config } from './config';
+import { guestRules } from './guests';
 import { closeUserData, openUserData, removeUserData } from './storage';
 
 export type Session = components['schemas']['Session'];
@@ -13,17 +15,31 @@ export type Role = Session['role'];
 /** Who is signed in, or undefined. Set before anything is shown. */
 export const session = signal<Session | undefined>();
 
-/** Whether the session ended by itself, so that the page can say so. */
-export const sessionEnded = signal(false);
+/** The words for it, if the session ended by itself. */
+export const sessionEnded = signal<'session.ended' | 'guest.ended' | 'guest.adopted' | undefined>();
+
+/** Whether the user files as a guest: with such a session, or without one where the city takes guests. */
+export const filesAsGuest = () => (session.value ? session.value.guest : config.guests && guestRules.value?.open !== false) === true;
+
+/** Whether the user votes, and comments: whoever is signed in, and guests where the city lets them. */
+export const may = (what: 'votes' | 'comments') =>
+  session.value !== undefined && (!session.value.guest || guestRules.value?.[what] === true);
 
 whenUnauthenticated(endSession);
 
-/** Shows the page as nobody's, after the session has ended by itself. What the user was writing is kept for that user. */
-export function endSession(): void {
-  if (!session.value) return;
-  closeUserData();
+/**
+ * Shows the page as nobody's, after the session has ended by itself. What the user was writing is kept
+ * for that user; guests cannot return, and go on writing as nobody. One whose reports an account has
+ * taken over is answered so from the beginning.
+ */
+export function endSession(kind?: string): void {
+  const { sub, guest } = session.value ?? {};
+  if (kind === 'guest-adopted') sessionEnded.value = 'guest.adopted';
+  else if (sub) sessionEnded.value = guest ? 'guest.ended' : 'session.ended';
+  if (!sub) return;
+  if (guest) void disown(sub);
+  closeUserData(guest);
   session.value = undefined;
-  sessionEnded.value = true;
 }
 
 /** Asks who is signed in, in any tab. */

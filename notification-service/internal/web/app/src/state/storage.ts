@@ -7,9 +7,10 @@
  * away while its camera is open, cost nothing either.
  *
  *     nobody ──signs in──▶ a user ──signs out, or another signs in──▶ removed
- *                             │
- *                             └──session ends by itself──▶ kept, not shown,
- *                                                          until the same user returns
+ *        │                    │
+ *        │                    └──session ends by itself──▶ kept, not shown,
+ *        │                                                 until the same user returns
+ *        └──becomes a guest, and the other way round: it goes on, since guests cannot return
  */
 import { batch, effect, signal, type Signal } from '@preact/signals';
 
@@ -32,6 +33,8 @@ export function browserSetting<T extends string>(name: string, initial: T): Sign
 interface UserData {
   /** Loads the value of the present owner, or the initial one. */
   load(): void;
+  /** Keeps the present value as its present owner's. */
+  keep(): void;
 }
 
 const allUserData: UserData[] = [];
@@ -50,30 +53,31 @@ export function userData<T>(name: string, initial: () => T): Signal<T> {
       const text = read();
       value.value = text ? parse(text, initial) : initial();
     },
+    keep() {
+      const text = JSON.stringify(value.value);
+      if (owner === undefined) save(NOBODY + name, text, 'session');
+      // Another tab may have signed out, and this one not know it yet.
+      else if (owner && load(OWNER) === owner) save(`${USER_DATA}${owner}.${name}`, text);
+    },
   };
   allUserData.push(data);
   data.load();
-  effect(() => {
-    const text = JSON.stringify(value.value);
-    if (owner === undefined) save(NOBODY + name, text, 'session');
-    // Another tab may have signed out, and this one not know it yet.
-    else if (owner && load(OWNER) === owner) save(`${USER_DATA}${owner}.${name}`, text);
-  });
+  effect(data.keep);
   return value;
 }
 
-/** Shows the data of the user with this id, and removes everyone else's. */
-export async function openUserData(id: string): Promise<void> {
+/** Shows the data of the user with this id, and removes everyone else's; what is shown goes on as the user's for one who has just become a guest. */
+export async function openUserData(id: string, goesOn?: boolean): Promise<void> {
   const hash = await hashOf(id);
   remove((key) => OWNERLESS.includes(key) || (key.startsWith(USER_DATA) && !key.startsWith(`${USER_DATA}${hash}.`)));
   remove((key) => key.startsWith(NOBODY), 'session');
   if (hash) save(OWNER, hash);
-  show(hash ?? '');
+  show(hash ?? '', goesOn);
 }
 
-/** Hides the user's data, and keeps it for them. */
-export function closeUserData(): void {
-  show(undefined);
+/** Hides the user's data, and keeps it for them; a guest's goes on as this tab's. */
+export function closeUserData(goesOn?: boolean): void {
+  show(undefined, goesOn);
 }
 
 /** Removes the user's data from this browser. */
@@ -83,10 +87,10 @@ export function removeUserData(): void {
   show(undefined);
 }
 
-function show(hash: string | undefined): void {
+function show(hash: string | undefined, goesOn = false): void {
   owner = hash;
   batch(() => {
-    for (const data of allUserData) data.load();
+    for (const data of allUserData) data[goesOn ? 'keep' : 'load']();
   });
 }
 

@@ -9,7 +9,8 @@ import { loadCategories } from '../../state/categories';
 import { config } from '../../state/config';
 import { discardDraft, draft, draftError, fileDraft, updateDraft } from '../../state/draft';
 import { handOver } from '../../state/handover';
-import { session } from '../../state/session';
+import { loadGuestRules } from '../../state/guests';
+import { filesAsGuest, session } from '../../state/session';
 import { lazily } from '../../ui/lazily';
 import { Phone } from '../../ui/phones';
 import { Fault } from '../../ui/problem';
@@ -17,8 +18,9 @@ import { go, href, route, setQuery } from '../../ui/router';
 import { FieldFault, OtherFaults } from './field-fault';
 import { PickCategory, signpost } from './category';
 import { hasPlace, Place } from './place';
-import { Privacy } from './privacy';
 
+const loadPrivacy = async () => (await import('./privacy')).Privacy;
+const Privacy = lazily(loadPrivacy, true);
 const Duplicates = lazily(async () => (await import('./duplicates')).Duplicates, true);
 
 /** How soon a report without an answer is sent again. */
@@ -35,23 +37,37 @@ const WHAT = 1;
 
 async function send(): Promise<void> {
   const { privacy_level, mail } = draft.value;
-  const report = await fileDraft();
+  const report = await fileDraft(becomeGuest);
   if (report) go(`filed/${report.id}`, privacy_level === 'anonymous' && mail ? { notified: '1' } : {});
+}
+
+async function becomeGuest(): Promise<void> {
+  const code = await import('../../guest/state').catch(() => {
+    throw new Failure(); // there is no network
+  });
+  await code.becomeGuest();
 }
 
 /** Files a report in steps. What is typed survives a reload and a lost connection; who files it is asked last. */
 export function CreateScreen() {
   const { sending } = draft.value;
   const error = draftError.value;
-  useEffect(() => resendUntilAnswered(), []);
+  useEffect(() => {
+    // What the last step needs is there before it.
+    void loadPrivacy().catch(() => {});
+    if (config.guests && !session.value) loadGuestRules().catch(() => {});
+    return resendUntilAnswered();
+  }, []);
   // What was sent shows its outcome, which is on the last step.
   const at = sending ? steps.length - 1 : Math.min(Math.max(Number(route.value.query.get('step') ?? 1) - 1, 0), steps.length - 1) || 0;
   const last = at === steps.length - 1;
+  const guest = filesAsGuest();
   const emergency = config.city?.links?.emergency;
   const [asking, setAsking] = useState(false);
   useEffect(() => {
     if (!(error instanceof Failure)) return;
     const wrong = error.kind === 'signpost' ? WHAT : steps.findIndex(({ fields }) => fields.some((field) => error.fault(field)));
+    if (error.kind === 'guests-closed') loadGuestRules().catch(() => {});
     if (wrong === WHAT) loadCategories().catch(() => {}); // the city has changed them while this was written
     if (wrong >= 0) setQuery({ step: stepName(wrong) });
   }, [error]);
@@ -72,7 +88,13 @@ export function CreateScreen() {
     if (at === 0 && !hasPlace()) return setAsking(true);
     if (signpost() && at >= WHAT) return move(WHAT);
     if (!last) return move(at + 1);
-    if (session.value) return void send();
+    if (session.value || guest) {
+      if (!session.value) updateDraft({ asGuest: true });
+      return void send();
+    }
+    signInToSend();
+  };
+  const signInToSend = () => {
     handOver({ draft: draft.value });
     void keepForSignIn().then(() => go('sign-in', { to: 'new?step=4' }));
   };
@@ -103,7 +125,7 @@ export function CreateScreen() {
         <fieldset class="bare" disabled={sending} key={at}>
           <legend class="hidden">{t(`new.step.${steps[at]!.name}`)}</legend>
           <h2 ref={heading} tabIndex={-1}>
-            {t(`new.ask.${steps[at]!.name}`)}
+            {t(guest && last ? 'new.step.privacy' : `new.ask.${steps[at]!.name}`)}
           </h2>
           {at === 0 && (
             <Place
@@ -132,11 +154,16 @@ export function CreateScreen() {
         <div class="bar actions">
           {last ? (
             <button class="primary" disabled={sending && !error}>
-              {t(sending ? 'new.again' : session.value ? 'new.file' : 'new.sign-in')}
+              {t(sending ? 'new.again' : session.value ? 'new.file' : guest ? 'new.guest' : 'new.sign-in')}
             </button>
           ) : (
             <button class="primary" disabled={at === WHAT && signpost() !== undefined}>
               {t('new.next')}
+            </button>
+          )}
+          {last && guest && !sending && (
+            <button type="button" onClick={signInToSend}>
+              {t('new.sign-in')}
             </button>
           )}
           {at > 0 && !sending && (
@@ -148,7 +175,7 @@ export function CreateScreen() {
             {t(sending ? 'new.edit' : 'new.discard')}
           </button>
         </div>
-        <small class="quiet">{t(session.value ? 'new.kept' : 'new.kept-not')}</small>
+        <small class="quiet">{t(session.value ? 'new.kept' : guest ? 'new.kept-tab' : 'new.kept-not')}</small>
       </form>
     </div>
   );

@@ -1,10 +1,10 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { must, reportService, type Report } from '../../api/client';
-import { number, t, tn } from '../../lang/i18n';
+import { number, t, tn } from '../../lang/report';
 import { FirstPhoto } from '../../photos/first-photo';
 import { draft } from '../../state/draft';
-import { session } from '../../state/session';
+import { may } from '../../state/session';
 import { follow } from '../../state/followed';
 import { metresTo, reportsNear } from '../../state/near';
 import { toast } from '../../state/toasts';
@@ -82,7 +82,7 @@ function Duplicate({ report, metres, onVoted }: DuplicateProps) {
         </span>
         <Time at={report.created_at} />
       </span>
-      {!report.mine && session.value && (
+      {!report.mine && may('votes') && (
         <button type="button" onClick={voteInstead}>
           {t('duplicates.vote')}
         </button>

@@ -1,6 +1,7 @@
-import { t } from '../../lang/i18n';
+import { t } from '../../lang/privacy';
 import { config } from '../../state/config';
 import { draft, updateDraft } from '../../state/draft';
+import { filesAsGuest, session } from '../../state/session';
 import { FieldFault } from './field-fault';
 
 const LEVELS = ['public', 'anonymous'] as const;
@@ -8,12 +9,19 @@ const READERS = ['everyone', 'you'] as const;
 
 /** Whether the reporter is named, and whether only the city sees the report, with who sees what beside the choice. */
 export function Privacy() {
-  const { privacy_level: chosen, position, forCity = false, mail = false } = draft.value;
+  const { privacy_level, position, forCity = false, mail = false } = draft.value;
+  const guest = filesAsGuest();
+  const chosen = guest ? 'anonymous' : privacy_level;
   return (
     <fieldset class="bare">
       <legend class="hidden">{t('privacy')}</legend>
+      {guest && (
+        <p class="note">
+          {t('privacy.guest')} {t('privacy.guest-named')}
+        </p>
+      )}
       <div class="options">
-        {LEVELS.map((level) => (
+        {(guest ? [] : LEVELS).map((level) => (
           <label key={level} class="option">
             <input
               type="radio"
@@ -56,7 +64,7 @@ export function Privacy() {
         )}
         {chosen === 'anonymous' && position && !forCity && <p>{t('privacy.place')}</p>}
       </div>
-      {chosen === 'anonymous' && (config.mails || config.push) && (
+      {chosen === 'anonymous' && (config.mails || config.push) && (session.value || !guest) && (
         <label class="option">
           <input type="checkbox" checked={mail} onChange={() => updateDraft({ mail: !mail })} />
           <span>

@@ -6,6 +6,7 @@ vi.mock('../../live/live', () => ({ onStream: () => {}, onChange: () => {}, anno
 
 import { notificationService, reportService, type Contact, type Preferences, type Report } from '../../api/client';
 import { config } from '../../state/config';
+import { session } from '../../state/session';
 import { ok, refused, report, serve } from '../../testing/api';
 import { settled } from '../../testing/browser';
 import { FiledScreen } from './filed';
@@ -34,6 +35,7 @@ beforeEach(() => {
   document.body.replaceChildren(root);
   config.mails = true;
   config.push = false;
+  session.value = { sub: 'ann', name: 'Ann', role: 'resident', expires_at: '2030-01-01T00:00:00Z' };
   own = report({ id: ID, mine: true, ...place });
   outlook = {};
   contact = { address: 'ann@example.org', language: 'en', zone: 'UTC', state: 'active', email: [] };

@@ -2,16 +2,19 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import { Failure, must, reportService, type Contact, type Outlook, type Report } from '../../api/client';
 import { number, t, tn } from '../../lang/filed';
+import { t as say } from '../../lang/privacy';
 import { FirstPhoto } from '../../photos/first-photo';
 import { config } from '../../state/config';
 import { addThisDevice, canBeNotified, thisDevice } from '../../state/device';
 import { metresTo, reportsNear, type Position } from '../../state/near';
+import { handOver } from '../../state/handover';
 import { isMailed, readContact, switchOn } from '../../state/notify';
+import { may, session } from '../../state/session';
 import { Badge } from '../../ui/badge';
 import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
 import { reference } from '../../ui/reference';
-import { href, route } from '../../ui/router';
+import { go, href, route } from '../../ui/router';
 import { dayName } from '../../ui/time';
 import { NoPage } from '../no-page';
 
@@ -68,6 +71,11 @@ export function FiledScreen({ path: [, id = ''] }: { path: string[] }) {
               {t('filed.another')}
             </a>
           </div>
+          {session.value?.guest && (
+            <p class="note">
+              {t('filed.guest')} <a href={href('settings')}>{t('filed.guest-keep')}</a>
+            </p>
+          )}
           {(config.mails || config.push) && <Notify report={report} />}
           <Near report={report} />
         </>
@@ -126,7 +134,7 @@ function Notify({ report }: { report: Report }) {
   return (
     <section class="panel stack" aria-labelledby="notify" aria-busy={busy}>
       <h2 id="notify">{t('filed.notify')}</h2>
-      {anonymous && <p class="quiet">{t('privacy.mail.hint')}</p>}
+      {anonymous && <p class="quiet">{say('privacy.mail.hint')}</p>}
       <div class="bar">
         {contact?.state === 'active' && !byMail && (
           <button type="button" onClick={() => void mail()}>
@@ -177,7 +185,7 @@ function Near({ report }: { report: Report }) {
   return (
     <section class="stack" aria-labelledby="near">
       <h2 id="near">{t('filed.near')}</h2>
-      <p class="quiet">{t('filed.near-hint')}</p>
+      <p class="quiet">{t(may('votes') ? 'filed.near-hint' : 'vote.sign-in')}</p>
       <ul class="rows">
         {near.map((each) => (
           <Neighbour key={each.id} report={each} at={{ latitude: latitude!, longitude: longitude! }} />
@@ -191,7 +199,12 @@ function Neighbour({ report, at }: { report: Report; at: Position }) {
   const [score, setScore] = useState(report.score);
   const [supported, setSupported] = useState(false);
   const [error, setError] = useState<unknown>();
-  const support = () =>
+  const support = () => {
+    if (may('votes')) return vote();
+    handOver({ vote: { report: report.id, type: 'upvote' } });
+    go('sign-in', { to: `reports/${report.id}` });
+  };
+  const vote = () =>
     must(reportService.POST('/reports/{id}/vote', { params: { path: { id: report.id } }, body: { vote_type: 'upvote' } })).then((vote) => {
       setScore(vote.score);
       setSupported(true);

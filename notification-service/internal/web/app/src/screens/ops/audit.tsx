@@ -83,6 +83,7 @@ function endpointOf(detail: { endpoint?: unknown }): { href?: string } {
 /** What an operator changed of a setting, in the reader's words. */
 export function changesOf(detail: Record<string, unknown>): [name: string, value: string][] {
   return Object.entries(detail).flatMap(([name, value]) => {
+    if (name === 'open') return [[t(value ? 'guests.open' : 'guests.closed'), '']];
     if (value === 0 || value === false) return [];
     const key: string = `audit.${name}`;
     const word = isWord(key) ? t(key) : name;

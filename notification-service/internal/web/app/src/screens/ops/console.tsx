@@ -16,6 +16,7 @@ import { City } from './city';
 import { DeadLetters } from './dead-letters';
 import { Departments } from './departments';
 import { Email } from './email/email';
+import { Guests } from './guests';
 import { health, partOf, useHealth, type Service } from './health';
 import { lightsOf } from './lights';
 import { MessageStory } from './message/message';
@@ -67,6 +68,7 @@ const sections: [Section, ...Section[]] = [
   { path: 'departments', name: 'departments', view: Departments, setting: true },
   { path: 'calendar', name: 'calendar', view: CityCalendar, setting: true },
   { path: 'open311', name: 'open311', view: Open311, setting: true },
+  { path: 'guests', name: 'guests', view: Guests, setting: true, shown: () => config.guests === true },
   { path: 'city', name: 'city', view: City, setting: true },
 ];
 

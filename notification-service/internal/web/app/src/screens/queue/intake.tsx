@@ -127,7 +127,7 @@ export function IntakeDialog({ onFiled, onClose }: Props) {
         {config.photos && <Photos place={ofDraft(key)} />}
         <label class="check">
           <input type="checkbox" checked={forCity} onChange={() => updateIntake({ forCity: !forCity })} />
-          {t('privacy.private')}
+          {t('intake.private')}
         </label>
         {config.mails && (
           <CallerFields

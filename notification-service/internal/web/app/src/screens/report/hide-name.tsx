@@ -1,4 +1,4 @@
-import { t } from '../../lang/i18n';
+import { t } from '../../lang/report';
 import { config } from '../../state/config';
 import { FinalForm } from './final-form';
 

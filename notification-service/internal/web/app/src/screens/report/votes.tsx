@@ -4,7 +4,7 @@ import type { Report, VoteType } from '../../api/client';
 import { number, t, tn } from '../../lang/i18n';
 import { handOver } from '../../state/handover';
 import { intendedVote, type OpenReport } from '../../state/report';
-import { session } from '../../state/session';
+import { may, session } from '../../state/session';
 import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
 import { go, route } from '../../ui/router';
@@ -17,7 +17,7 @@ export function Votes({ open, report }: { open: OpenReport; report: Report }) {
   const [error, setError] = useState<unknown>();
   const why = whyNot(report);
   const vote = async (type: VoteType) => {
-    if (!session.value) {
+    if (!may('votes')) {
       handOver({ vote: { report: report.id, type } });
       go('sign-in', { to: route.value.path.join('/') });
       return;
@@ -36,7 +36,7 @@ export function Votes({ open, report }: { open: OpenReport; report: Report }) {
     const intended = intendedVote.value;
     if (intended?.report !== report.id) return;
     intendedVote.value = undefined;
-    if (why === undefined && !report.mine && report.my_vote !== intended.type) void vote(intended.type);
+    if (may('votes') && why === undefined && !report.mine && report.my_vote !== intended.type) void vote(intended.type);
   }, [report.id]);
   return (
     <section class="votes" aria-labelledby="votes">
@@ -61,7 +61,7 @@ export function Votes({ open, report }: { open: OpenReport; report: Report }) {
           </button>
         ))}
       {why && <span class="quiet">{why}</span>}
-      {!session.value && !why && <span class="quiet">{t('vote.sign-in')}</span>}
+      {!may('votes') && !report.mine && !why && <span class="quiet">{t('vote.sign-in')}</span>}
       {report.my_vote && !why && <span class="quiet">{t('vote.withdraw-hint')}</span>}
       <Fault error={error} />
     </section>

@@ -1,4 +1,4 @@
-import { t } from '../../lang/i18n';
+import { t } from '../../lang/report';
 import { FinalForm } from './final-form';
 
 /** Asks the reporter whether to withdraw the report. */

@@ -2,8 +2,10 @@ import { useEffect, useState } from 'preact/hooks';
 
 import type { Contact, Device } from '../../api/client';
 import { t } from '../../lang/settings';
+import { TakeWithYou } from '../../guest/take-with-you';
 import { config } from '../../state/config';
 import { readContact } from '../../state/notify';
+import { session } from '../../state/session';
 import { Fault } from '../../ui/problem';
 import { Skeleton } from '../../ui/skeleton';
 import { Address } from './address';
@@ -31,6 +33,7 @@ export function SettingsScreen() {
   return (
     <div class="narrow">
       <h1 tabIndex={-1}>{t('settings')}</h1>
+      {session.value?.guest && <TakeWithYou />}
       {(config.mails || config.push) && <p class="quiet">{t('settings.off')}</p>}
       <Fault error={error} retry={load} />
       {config.mails && contact === undefined && !error && <Skeleton />}

@@ -1,0 +1,3 @@
+drop table guest_switch;
+drop table guest_codes;
+drop table guests;

@@ -1,0 +1,362 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// guestPurpose derives the secret under which guests and their codes are kept.
+const guestPurpose = "cityconnect/report-service/guests"
+
+// switchLife is how long a replica goes by the switch as it read it.
+const switchLife = 2 * time.Second
+
+// guestsAway is how long rows about a guest are kept who has not come back: as long as a
+// token of the guest may be valid, and a day.
+const guestsAway = 31 * 24 * time.Hour
+
+// Guests are people who report without an account.
+type Guests struct {
+	db     *DB
+	closed cached[report.GuestSwitch]
+}
+
+// NewGuests returns the guests in db.
+func NewGuests(db *DB) *Guests { return &Guests{db: db} }
+
+// LimitGuests sets how many reports a guest files within report.GuestDay. It is called
+// before anything else.
+func (db *DB) LimitGuests(reports int) { db.guestReports = reports }
+
+// guestMACs returns by which hashes text, an id or a code, is known, the one in use first.
+func guestMACs(keys *event.Keyring, text string) [][]byte {
+	secrets := keys.Derive(guestPurpose)
+	macs := make([][]byte, len(secrets))
+	for i, secret := range secrets {
+		mac := hmac.New(sha256.New, secret)
+		mac.Write([]byte(text))
+		macs[i] = mac.Sum(nil)
+	}
+	return macs
+}
+
+// A guest is a row of the table, locked.
+type guest struct {
+	mac       []byte
+	filed     []time.Time
+	adopted   bool
+	adoptedBy []byte
+	reports   int64
+}
+
+// lockGuest locks the row of a guest, and writes it first if there is none. Everything that
+// a guest's reports, votes and comments depend on locks it before anything else, so that
+// none of them can slip past an adoption.
+func lockGuest(ctx context.Context, tx pgx.Tx, keys *event.Keyring, id string) (guest, error) {
+	macs := guestMACs(keys, id)
+	const columns = ` mac, filed, adopted_at is not null, adopted_by, adopted_reports`
+	scan := func(sql string, args ...any) (g guest, err error) {
+		err = tx.QueryRow(ctx, sql, args...).Scan(&g.mac, &g.filed, &g.adopted, &g.adoptedBy, &g.reports)
+		return g, err
+	}
+	g, err := scan(`select`+columns+` from guests where mac = any($1) for update`, macs)
+	if errors.Is(err, pgx.ErrNoRows) {
+		g, err = scan(`insert into guests (mac) values ($1) on conflict (mac) do update set seen_at = now() returning`+columns, macs[0])
+	}
+	if err != nil {
+		return g, fmt.Errorf("lock guest: %w", err)
+	}
+	return g, nil
+}
+
+// doAsGuest makes a change of a guest in a transaction of its own. A filing counts
+// towards the guest's day, unless it was made before.
+func (db *DB) doAsGuest(ctx context.Context, guestID string, c change, filing bool) error {
+	return db.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
+		g, err := lockGuest(ctx, tx, db.keys, guestID)
+		if err != nil {
+			return err
+		}
+		if g.adopted {
+			return report.ErrGuestGone
+		}
+		reads := newReadBatch(true)
+		c.read(reads)
+		var b pgx.Batch
+		reads.queue(&b)
+		if b.Len() > 0 {
+			if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+				return fmt.Errorf("read for a guest's change: %w", err)
+			}
+		}
+		if err := c.write(w); err != nil || !filing || w.doneBefore {
+			return err
+		}
+		now := time.Now()
+		recent := slices.DeleteFunc(g.filed, func(at time.Time) bool { return now.Sub(at) >= report.GuestDay })
+		if over := len(recent) - db.guestReports; over >= 0 {
+			return &report.GuestQuota{PerDay: db.guestReports, Wait: report.GuestDay - now.Sub(recent[over])}
+		}
+		w.others.Queue(`update guests set filed = $2, seen_at = now() where mac = $1`, g.mac, append(recent, now))
+		return nil
+	})
+}
+
+// Switch returns whether there are guests now, as it was within the last seconds.
+func (s *Guests) Switch(ctx context.Context) (report.GuestSwitch, error) {
+	return s.closed.get(ctx, switchLife, func(ctx context.Context) (report.GuestSwitch, error) {
+		return readGuestSwitch(ctx, s.db.pool)
+	})
+}
+
+func readGuestSwitch(ctx context.Context, q querier) (report.GuestSwitch, error) {
+	rows, err := collect(ctx, q, "read switch of guests", pgx.RowToStructByPos[report.GuestSwitch],
+		`select open, reason, changed_at from guest_switch`)
+	if err != nil {
+		return report.GuestSwitch{}, err
+	}
+	if len(rows) == 0 {
+		return report.GuestSwitch{Open: true}, nil
+	}
+	return rows[0], nil
+}
+
+// SetSwitch opens or closes reporting without an account, and writes who did.
+func (s *Guests) SetSwitch(ctx context.Context, open bool, reason string, by report.Official) (report.GuestSwitch, error) {
+	var now report.GuestSwitch
+	err := pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `lock table guest_switch in share row exclusive mode`); err != nil {
+			return fmt.Errorf("lock switch of guests: %w", err)
+		}
+		before, err := readGuestSwitch(ctx, tx)
+		if err != nil || before.Open == open {
+			now = before
+			return err
+		}
+		at := time.Now().UTC().Truncate(time.Microsecond)
+		now = report.GuestSwitch{Open: open, Reason: reason, ChangedAt: &at}
+		_, err = tx.Exec(ctx, `
+			insert into guest_switch (open, reason, changed_at) values ($1, $2, $3)
+			on conflict (one) do update set open = excluded.open, reason = excluded.reason, changed_at = excluded.changed_at`, open, reason, at)
+		if err != nil {
+			return fmt.Errorf("write switch of guests: %w", err)
+		}
+		return recordSetting(ctx, tx, by, "guests", map[string]any{"open": open, "reason": reason})
+	})
+	if err != nil {
+		return report.GuestSwitch{}, err
+	}
+	s.closed.drop()
+	return now, nil
+}
+
+// Adopted reports whether an account has taken over the guest with id.
+func (s *Guests) Adopted(ctx context.Context, id string) (adopted bool, err error) {
+	err = s.db.pool.QueryRow(ctx, `select exists (select from guests where mac = any($1) and adopted_at is not null)`,
+		guestMACs(s.db.keys, id)).Scan(&adopted)
+	if err != nil {
+		return false, fmt.Errorf("look up guest: %w", err)
+	}
+	return adopted, nil
+}
+
+// NewCode returns a code that opens the session of the guest with id once, and until when.
+// It ends the one before.
+func (s *Guests) NewCode(ctx context.Context, id string) (code string, expires time.Time, err error) {
+	code, expires = report.NewGuestCode(), time.Now().Add(report.GuestCodeLife).UTC().Truncate(time.Second)
+	sealID := uuid.New()
+	err = pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
+		g, err := lockGuest(ctx, tx, s.db.keys, id)
+		if err != nil {
+			return err
+		}
+		if g.adopted {
+			return report.ErrGuestGone
+		}
+		var b pgx.Batch
+		b.Queue(`update guest_codes set expires_at = now() where guest_mac = $1 and expires_at > now()`, g.mac)
+		b.Queue(`insert into guest_codes (mac, guest_mac, id, sealed, expires_at) values ($1, $2, $3, $4, $5)`,
+			guestMACs(s.db.keys, code)[0], g.mac, sealID, s.db.keys.Seal(sealID, id), expires)
+		b.Queue(`update guests set seen_at = now() where mac = $1`, g.mac)
+		if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+			return fmt.Errorf("write code: %w", err)
+		}
+		return nil
+	})
+	return code, expires, err
+}
+
+// Redeem returns the id of the guest whom a code is for. It does so once.
+func (s *Guests) Redeem(ctx context.Context, code string) (id string, err error) {
+	var sealID uuid.UUID
+	var sealed string
+	var used, expired bool
+	// A code that is redeemed twice at the same time waits for the lock, and sees the first.
+	err = pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
+		macs := guestMACs(s.db.keys, code)
+		err := tx.QueryRow(ctx, `
+			select id, sealed, used_at is not null, expires_at <= now() from guest_codes where mac = any($1) for update`, macs).
+			Scan(&sealID, &sealed, &used, &expired)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return report.ErrUnknownCode
+		case err != nil:
+			return fmt.Errorf("read code: %w", err)
+		case used:
+			return report.ErrUsedCode
+		case expired:
+			return report.ErrExpiredCode
+		}
+		if id, err = s.db.keys.Open(sealID, sealed); err != nil {
+			return fmt.Errorf("open code: %w", err)
+		}
+		if _, err := tx.Exec(ctx, `update guest_codes set used_at = now() where mac = any($1)`, macs); err != nil {
+			return fmt.Errorf("use code: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return id, nil
+}
+
+// Reports returns how many reports a guest has.
+func (s *Guests) Reports(ctx context.Context, id string) (reports int64, err error) {
+	err = s.db.pool.QueryRow(ctx, `select count(*) from reporters where reporter_id = $1`, id).Scan(&reports)
+	if err != nil {
+		return 0, fmt.Errorf("count a guest's reports: %w", err)
+	}
+	return reports, nil
+}
+
+// Adopt makes the reports of a guest those of an account, with everything else that the
+// guest has here, in one transaction with the message that tells notification-service. It
+// returns how many reports they are. Asked again for the same account, it returns the same.
+func (s *Guests) Adopt(ctx context.Context, guestID, accountID string) (reports int64, err error) {
+	err = s.db.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
+		g, err := lockGuest(ctx, tx, s.db.keys, guestID)
+		if err != nil {
+			return err
+		}
+		if g.adopted {
+			by := guestMACs(s.db.keys, accountID)
+			if !slices.ContainsFunc(by, func(mac []byte) bool { return bytes.Equal(mac, g.adoptedBy) }) {
+				return report.ErrAdoptedElsewhere
+			}
+			reports, w.doneBefore = g.reports, true
+			return nil
+		}
+		if reports, err = moveGuest(ctx, tx, guestID, accountID); err != nil {
+			return err
+		}
+		if err := moveComplaints(ctx, tx, s.db.keys, guestID, accountID); err != nil {
+			return err
+		}
+		w.others.Queue(`delete from guest_codes where guest_mac = $1`, g.mac)
+		w.others.Queue(`update guests set adopted_at = now(), adopted_by = $2, adopted_reports = $3, filed = '{}', seen_at = now() where mac = $1`,
+			g.mac, guestMACs(s.db.keys, accountID)[0], reports)
+		return w.enqueue(guestAdopted(s.db.keys, guestID), accountID, service.TraceFrom(ctx))
+	})
+	return reports, err
+}
+
+// moveGuest moves the rows that name a guest. Reports are locked in the order in which all
+// transactions lock them.
+func moveGuest(ctx context.Context, tx pgx.Tx, guestID, accountID string) (reports int64, err error) {
+	// Rare, and before any lock: no index leads from a person to their votes.
+	voted, err := collect(ctx, tx, "find a guest's votes", pgx.RowTo[uuid.UUID], `select report_id from votes where voter_id = $1`, guestID)
+	if err != nil {
+		return 0, err
+	}
+	_, err = tx.Exec(ctx, `
+		select from reports where id = any($2) or id in (select report_id from reporters where reporter_id = $1)
+		order by id for no key update`, guestID, voted)
+	if err != nil {
+		return 0, fmt.Errorf("lock a guest's reports: %w", err)
+	}
+	tag, err := tx.Exec(ctx, `update reporters set reporter_id = $2 where reporter_id = $1`, guestID, accountID)
+	if err != nil {
+		return 0, fmt.Errorf("move a guest's reports: %w", err)
+	}
+	if _, err := tx.Exec(ctx, `update commenters set commenter_id = $2 where commenter_id = $1`, guestID, accountID); err != nil {
+		return 0, fmt.Errorf("move a guest's comments: %w", err)
+	}
+	if len(voted) == 0 {
+		return tag.RowsAffected(), nil
+	}
+	// One person has one vote on a report: that of the account stays.
+	_, err = tx.Exec(ctx, `
+		with doubled as (
+			delete from votes v where v.report_id = any($3) and v.voter_id = $1
+			and exists (select from votes o where o.report_id = v.report_id and o.voter_id = $2)
+			returning v.report_id, v.value
+		)
+		update reports r set score = r.score - d.value from doubled d where r.id = d.report_id`, guestID, accountID, voted)
+	if err != nil {
+		return 0, fmt.Errorf("remove second votes: %w", err)
+	}
+	if _, err := tx.Exec(ctx, `update votes set voter_id = $2 where voter_id = $1 and report_id = any($3)`, guestID, accountID, voted); err != nil {
+		return 0, fmt.Errorf("move a guest's votes: %w", err)
+	}
+	return tag.RowsAffected(), nil
+}
+
+// moveComplaints makes a guest's complaints those of an account, which is known by another
+// hash on each report. Of two on the same report the account's stays.
+func moveComplaints(ctx context.Context, tx pgx.Tx, keys *event.Keyring, guestID, accountID string) error {
+	ids, err := collect(ctx, tx, "read complaints", pgx.RowTo[uuid.UUID], `select distinct report_id from abuse_reports order by report_id`)
+	if err != nil {
+		return err
+	}
+	secrets := keys.Derive(abusePurpose)
+	for chunk := range slices.Chunk(ids, complaintsAtOnce) {
+		var b pgx.Batch
+		for _, id := range chunk {
+			guests, accounts := complainants(secrets, id, guestID), complainants(secrets, id, accountID)
+			b.Queue(`
+				update abuse_reports a set user_mac = $3 where report_id = $1 and user_mac = any($2)
+				and not exists (select from abuse_reports o where o.report_id = $1 and o.user_mac = any($4))`, id, guests, accounts[0], accounts)
+			b.Queue(`delete from abuse_reports where report_id = $1 and user_mac = any($2)`, id, guests)
+		}
+		if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+			return fmt.Errorf("move complaints: %w", err)
+		}
+	}
+	return nil
+}
+
+// complaintsAtOnce is how many reports with complaints a batch of statements is about.
+const complaintsAtOnce = 500
+
+// eraseGuest removes what is kept of a person as a guest, and that an account has taken over
+// a guest.
+func eraseGuest(keys *event.Keyring) func(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (string, int64, error) {
+	return func(ctx context.Context, tx pgx.Tx, userID, _ string, _ int) (next string, removed int64, err error) {
+		for _, sql := range []string{
+			`delete from guest_codes where guest_mac = any($1)`,
+			`delete from guests where mac = any($1)`,
+			`update guests set adopted_by = null where adopted_by = any($1)`,
+		} {
+			tag, err := tx.Exec(ctx, sql, guestMACs(keys, userID))
+			if err != nil {
+				return "", 0, fmt.Errorf("erase guest: %w", err)
+			}
+			removed += tag.RowsAffected()
+		}
+		return "", removed, nil
+	}
+}

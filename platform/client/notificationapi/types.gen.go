@@ -1450,7 +1450,12 @@ type ScheduleRunPage struct {
 
 // Session The signed-in user, and the end of the session.
 type Session struct {
+	// Adoptable True for an account in a browser in which a guest's session was open when it signed in, until its reports are taken over or left (`/guests/adoption` of report-service); absent otherwise.
+	Adoptable bool      `json:"adoptable,omitempty,omitzero"`
 	ExpiresAt time.Time `json:"expires_at"`
+
+	// Guest True for a guest, who has no account; absent for others.
+	Guest bool `json:"guest,omitempty,omitzero"`
 
 	// Name Empty when the token has none.
 	Name string      `json:"name"`

@@ -50,10 +50,10 @@ const (
 
 // Defines values for DevTokenRequestRole.
 const (
-	Auditor  DevTokenRequestRole = "auditor"
-	Official DevTokenRequestRole = "official"
-	Operator DevTokenRequestRole = "operator"
-	Resident DevTokenRequestRole = "resident"
+	DevTokenRequestRoleAuditor  DevTokenRequestRole = "auditor"
+	DevTokenRequestRoleOfficial DevTokenRequestRole = "official"
+	DevTokenRequestRoleOperator DevTokenRequestRole = "operator"
+	DevTokenRequestRoleResident DevTokenRequestRole = "resident"
 )
 
 // Defines values for DialogueItemKind.
@@ -67,6 +67,16 @@ const (
 const (
 	ErasureStateDone    ErasureState = "done"
 	ErasureStateRunning ErasureState = "running"
+)
+
+// Defines values for GuestSessionGuest.
+const (
+	True GuestSessionGuest = true
+)
+
+// Defines values for GuestSessionRole.
+const (
+	GuestSessionRoleResident GuestSessionRole = "resident"
 )
 
 // Defines values for HealthStatus.
@@ -167,6 +177,7 @@ const (
 
 // Defines values for RoutingKey.
 const (
+	GuestAdopted           RoutingKey = "guest.adopted"
 	ReportAnswered         RoutingKey = "report.answered"
 	ReportCommented        RoutingKey = "report.commented"
 	ReportCorrected        RoutingKey = "report.corrected"
@@ -197,6 +208,7 @@ const (
 	SettingsAuditEntrySettingCalendar    SettingsAuditEntrySetting = "calendar"
 	SettingsAuditEntrySettingCategories  SettingsAuditEntrySetting = "categories"
 	SettingsAuditEntrySettingDepartments SettingsAuditEntrySetting = "departments"
+	SettingsAuditEntrySettingGuests      SettingsAuditEntrySetting = "guests"
 	SettingsAuditEntrySettingOpen311     SettingsAuditEntrySetting = "open311"
 )
 
@@ -323,6 +335,12 @@ type ActAction string
 type AddressReplaced struct {
 	From string `json:"from"`
 	To   string `json:"to"`
+}
+
+// Adoption defines model for Adoption.
+type Adoption struct {
+	// Reports How many reports are taken over.
+	Reports int64 `json:"reports"`
 }
 
 // Answered That officials have an answer. Its words are in the dialogue.
@@ -820,6 +838,68 @@ type ErasureRequest struct {
 type Fault struct {
 	Detail  string `json:"detail"`
 	Pointer string `json:"pointer"`
+}
+
+// GuestCode defines model for GuestCode.
+type GuestCode struct {
+	// Code Ten characters and a hyphen, such as `7K3QF-M2XWD`.
+	Code      string    `json:"code"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// GuestCodeEntry defines model for GuestCodeEntry.
+type GuestCodeEntry struct {
+	// Code Upper and lower case, spaces and hyphens do not matter.
+	Code string `json:"code"`
+}
+
+// GuestSession The guest whom the session cookie speaks for.
+type GuestSession struct {
+	ExpiresAt time.Time         `json:"expires_at"`
+	Guest     GuestSessionGuest `json:"guest"`
+
+	// Name Empty.
+	Name string           `json:"name"`
+	Role GuestSessionRole `json:"role"`
+	Sub  string           `json:"sub"`
+}
+
+// GuestSessionGuest defines model for GuestSession.Guest.
+type GuestSessionGuest bool
+
+// GuestSessionRole defines model for GuestSession.Role.
+type GuestSessionRole string
+
+// GuestSwitch defines model for GuestSwitch.
+type GuestSwitch struct {
+	ChangedAt time.Time `json:"changed_at,omitempty,omitzero"`
+	Open      bool      `json:"open"`
+
+	// Reason Of the last change; absent if there was none.
+	Reason string `json:"reason,omitempty,omitzero"`
+}
+
+// GuestSwitchChange defines model for GuestSwitchChange.
+type GuestSwitchChange struct {
+	Open bool `json:"open"`
+
+	// Reason Why, for the audit.
+	Reason string `json:"reason"`
+}
+
+// GuestsNow What holds for people without an account.
+type GuestsNow struct {
+	// Comments Whether guests comment.
+	Comments bool `json:"comments"`
+
+	// Open False while an operator has closed it: no new guests, and no new reports of guests.
+	Open bool `json:"open"`
+
+	// ReportsPerDay How many reports a guest files within 24 hours.
+	ReportsPerDay int32 `json:"reports_per_day"`
+
+	// Votes Whether guests vote.
+	Votes bool `json:"votes"`
 }
 
 // Health The outcome of the checks.
@@ -1910,7 +1990,7 @@ type SettingsAuditEntry struct {
 	ActorName string    `json:"actor_name,omitempty,omitzero"`
 	At        time.Time `json:"at"`
 
-	// Detail What it changed: how many categories were `added`, `changed` and `retired`, and whether others `moved`; the ids of departments, or the codes of areas, that were `added`, `changed` and `removed`; of the calendar the new `zone`, the `weekdays` with other hours, counted from 0 for Sunday, `holidays_added`, `holidays_removed`, and the ids of categories with other `targets`; the names of applications whose keys were made (`keys_made`) and revoked (`keys_revoked`).
+	// Detail What it changed: how many categories were `added`, `changed` and `retired`, and whether others `moved`; the ids of departments, or the codes of areas, that were `added`, `changed` and `removed`; of the calendar the new `zone`, the `weekdays` with other hours, counted from 0 for Sunday, `holidays_added`, `holidays_removed`, and the ids of categories with other `targets`; the names of applications whose keys were made (`keys_made`) and revoked (`keys_revoked`); whether reporting without an account is `open` now, and the `reason`.
 	Detail  map[string]interface{}    `json:"detail"`
 	Setting SettingsAuditEntrySetting `json:"setting"`
 }

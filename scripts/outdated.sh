@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Lists the Go modules, npm packages and pinned tools that have a newer version, by the
-# registries that they come from. What is behind is no fault: it always ends with 0.
+# registries that they come from. It always ends with 0.
 # docs/dependencies.md says why some stay behind.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

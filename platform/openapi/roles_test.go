@@ -58,8 +58,9 @@ func asList(v any) []any {
 // auditor, too.
 var own = regexp.MustCompile(`^/(me/|notifications/(1|read-all)$|session$)`)
 
-// public are those that change something without a role.
-var public = []string{"reportAbuse", "createDevToken", "closeSession"}
+// public are those that change something without a role; those of guests refuse all who are
+// signed in.
+var public = []string{"reportAbuse", "createDevToken", "closeSession", "createGuest", "openGuestSession"}
 
 // An auditor may read all that operators may, and change nothing: of either service,
 // and of each operation.

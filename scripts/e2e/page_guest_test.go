@@ -50,7 +50,7 @@ func TestPageGuest(t *testing.T) {
 	c, gateway := startWithGuests(t)
 	c.startPhotoWorker()
 	olga := c.signIn("Olga", "official")
-	// Who scans the code has never been here.
+	// A new visitor scans the code.
 	begun := time.Now()
 	page := tapping{tab: c.readerOf(shell, gateway, nil).open("new", phone, slow4G)}
 	page.do(mapShown)
@@ -107,7 +107,7 @@ func TestPageGuest(t *testing.T) {
 	other.checkNarrow("a code is entered")
 	other.do(browser.Click("form button", "Show my reports here"), browser.See("h1", "My reports"), browser.See(".card", "Lamp is dark"), live)
 
-	// An account takes it over, where it is asked, and the first device is told.
+	// An account takes it over when the page asks, and the first device says so.
 	other.do(browser.Click(".tools button", "Menu"), browser.Click("dialog a", "Sign in"), browser.See(".note", "You report without an account here"))
 	other.signIn("Maria", "Resident")
 	other.do(browser.See("dialog h2", "Take over your reports?"), browser.See("dialog strong", "1 report was sent"))
@@ -119,7 +119,7 @@ func TestPageGuest(t *testing.T) {
 	page.do(browser.Reload(), browser.See(".banner", "Your reports are in your account now"))
 }
 
-// What a guest writes is kept when the city has switched guests off in the meantime: it
+// Words of a guest are kept when the city has switched guests off in the meantime: it
 // says so, and the report is sent by an account. An operator switches, and reads what it does.
 func TestPageGuestsSwitchedOff(t *testing.T) {
 	t.Parallel()
@@ -153,7 +153,7 @@ func TestPageGuestsSwitchedOff(t *testing.T) {
 	auditor.do(browser.See("strong", "is off"), browser.Until(`!document.querySelector('.panel button')`))
 }
 
-// Two people share a browser: who ends as a guest is told what is lost, and the next one
+// Two people share a browser: a guest who ends reads what is lost, and the next one
 // sees nothing of it. What guests may not do leads to the sign-in, and on with it.
 func TestPageGuestEnds(t *testing.T) {
 	t.Parallel()

@@ -55,7 +55,7 @@ func (b *browser) do(c call) answer {
 func (b *browser) want(method, path, body string, status int, kind string) answer {
 	b.s.t.Helper()
 	a := b.do(call{method: method, path: path, body: body})
-	if a.StatusCode != status || kind != "" && !strings.Contains(string(a.body), "problems.md#"+kind+`"`) {
+	if a.StatusCode != status || kind != "" && !strings.Contains(string(a.body), "problems#"+kind+`"`) {
 		b.s.t.Errorf("%s %s %s: %d %s, want %d %s", method, path, body, a.StatusCode, a.body, status, kind)
 	}
 	return a

@@ -121,11 +121,12 @@ const photoCountsSQL = `
 func (s *Photos) Add(ctx context.Context, u report.Upload, by report.User) (p report.Photo, added bool, err error) {
 	now := time.Now().UTC().Truncate(time.Microsecond) // as exact as the database
 	ids := s.ids.uploadIDsOf(u.ReportID, u.ID)
-	err = s.changePhotos(ctx, u.ReportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
+	err = s.changePhotos(ctx, u.ReportID, by, func(tx pgx.Tx, l *lockedReport, _ bool, w *writeBatch) error {
 		if p, err = s.knownPhoto(ctx, tx, u); !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
-		if city, err = by.UploadsForCity(&l.Filing, u.After); err != nil {
+		city, err := by.UploadsForCity(&l.Filing, u.After)
+		if err != nil {
 			return err
 		}
 		if err := report.CheckAfter(u.After, city); err != nil {

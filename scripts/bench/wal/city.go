@@ -166,7 +166,7 @@ func (c *city) move(k int) error {
 }
 
 func (c *city) request(method, path, token, body string) ([]byte, error) {
-	r, err := http.NewRequest(method, "http://"+c.services.Addr+path, strings.NewReader(body)) //nolint:noctx // the client has a timeout
+	r, err := http.NewRequest(method, "http://"+c.services.Addr+path, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

@@ -7,20 +7,35 @@ gateway_dir=$native_dir/gateway
 
 # gateway_up starts nginx, or tells it of a changed configuration.
 gateway_up() {
-  local pidfile=$native_dir/gateway.pid log=$state/logs/gateway.log before after
+  local pidfile=$native_dir/gateway.pid log=$state/logs/gateway.log before after master workers=()
   mkdir -p "$gateway_dir" "$state/logs"
   "$root/deploy/nginx/certificate.sh" "$gateway_dir/certificates"
   before=$(cat "$gateway_dir"/*.conf 2>/dev/null | cksum)
   gateway_configure
   after=$(cat "$gateway_dir"/*.conf | cksum)
   if running "$pidfile"; then
-    [[ $before == "$after" ]] || kill -HUP "$(pid_of "$pidfile")"
+    if [[ $before != "$after" ]]; then
+      master=$(pid_of "$pidfile")
+      read -ra workers <"/proc/$master/task/$master/children" || true
+      kill -HUP "$master"
+      # Until then they answer by the configuration before.
+      wait_for "the gateway's new configuration" "$pidfile" "$log" accept_no_more "${workers[@]}"
+    fi
   else
     gateway_down
     say "starting the gateway on ports $gateway_port and $gateway_tls_port (TLS)"
     start "$pidfile" "$log" "$(find_program nginx)" -c "$gateway_dir/nginx.conf" -p "$gateway_dir/" -e stderr
   fi
   wait_for "the gateway" "$pidfile" "$log" http_ok "$gateway_port" /gateway/livez
+}
+
+# accept_no_more succeeds once processes of nginx have ended, or only finish what they
+# began, such as streams: accept_no_more PID…
+accept_no_more() {
+  local pid
+  for pid; do
+    [[ ! -e /proc/$pid ]] || grep -qs 'shutting down' "/proc/$pid/cmdline" || return 1
+  done
 }
 
 # gateway_configure fills in the templates.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/cityconnect/cityconnect/platform/short"
@@ -76,4 +77,20 @@ func files(t *testing.T, dir string) map[string][]byte {
 		t.Fatalf("read %s: %v", dir, err)
 	}
 	return found
+}
+
+// Without a network the page starts from what its worker has kept; one file that there is
+// not, and it keeps none.
+func TestWorkerKeepsWhatThereIs(t *testing.T) {
+	t.Parallel()
+	dist := files(t, "dist")
+	kept := regexp.MustCompile(`"/(assets/[^"]+)"`).FindAllSubmatch(dist["sw.js"], -1)
+	if len(kept) < 5 {
+		t.Fatalf("sw.js names %d files of the page", len(kept))
+	}
+	for _, name := range kept {
+		if dist[string(name[1])] == nil {
+			t.Errorf("sw.js names %s, which is not in dist", name[1])
+		}
+	}
 }

@@ -24,18 +24,22 @@ function serviceWorker(): Plugin {
     buildStart() {
       this.emitFile({ type: 'chunk', id: 'worker/worker.ts', fileName: 'sw.js' });
     },
-    generateBundle(_, bundle) {
-      const built = Object.keys(bundle).filter(
-        (name) => name.startsWith('assets/') && !/^assets\/(?:plot|console|queue|maplibre)/.test(name),
-      );
-      const files = ['/', '/early.js', '/icon.svg', '/manifest.webmanifest', ...built.map((name) => `/${name}`).sort()];
-      const worker = bundle['sw.js'];
-      if (worker?.type !== 'chunk') throw new Error('there is no sw.js');
-      let version = 0;
-      for (const letter of files.join()) version = (Math.imul(version, 31) + letter.charCodeAt(0)) >>> 0;
-      worker.code = worker.code
-        .replace(/["'`]__FILES__["'`]/, files.map((file) => JSON.stringify(file)).join())
-        .replace('__VERSION__', version.toString(36));
+    generateBundle: {
+      // A chunk that only loads styles is taken out at the end.
+      order: 'post',
+      handler(_, bundle) {
+        const built = Object.keys(bundle).filter(
+          (name) => name.startsWith('assets/') && !/^assets\/(?:plot|console|queue|maplibre)/.test(name),
+        );
+        const files = ['/', '/early.js', '/icon.svg', '/manifest.webmanifest', ...built.map((name) => `/${name}`).sort()];
+        const worker = bundle['sw.js'];
+        if (worker?.type !== 'chunk') throw new Error('there is no sw.js');
+        let version = 0;
+        for (const letter of files.join()) version = (Math.imul(version, 31) + letter.charCodeAt(0)) >>> 0;
+        worker.code = worker.code
+          .replace(/["'`]__FILES__["'`]/, files.map((file) => JSON.stringify(file)).join())
+          .replace('__VERSION__', version.toString(36));
+      },
     },
   };
 }

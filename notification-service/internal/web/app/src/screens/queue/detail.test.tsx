@@ -3,8 +3,35 @@ import { act } from 'preact/test-utils';
 import { expect, test, vi } from 'vitest';
 
 import { reportService, type Task } from '../../api/client';
-import { report, serve } from '../../testing/api';
+import { ok, report, serve } from '../../testing/api';
+import { settled } from '../../testing/browser';
 import { Detail } from './detail';
+
+// A report that was just filed is in no list yet.
+test('the focus goes on to the report once it is read', async () => {
+  const task = { ...report(), title: 'Dark lamp', routed: false, abuse_reports: 0 } as unknown as Task;
+  let release = () => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  const get = serve(reportService, 'GET', async (path) => {
+    await held;
+    return path === '/reports/{id}/work' ? ok({ report: task, acts: [] }) : ok(report());
+  });
+  const root = document.createElement('div');
+  document.body.append(root);
+  const none = vi.fn();
+  const show = () =>
+    render(
+      <Detail id="r1" task={undefined} onTask={none} onMoved={none} onAssign={none} onCorrect={none} onAsk={none} onClose={none} />,
+      root,
+    );
+  await act(show);
+  root.querySelector('h2')!.focus();
+  expect(document.activeElement?.textContent).not.toBe('Dark lamp');
+  await vi.waitFor(() => expect(get).toHaveBeenCalled());
+  release();
+  await act(settled);
+  expect(document.activeElement?.textContent).toBe('Dark lamp');
+});
 
 // Somebody else's act takes a report from the list while it is slow to be read by itself.
 test('what is begun on a report outlives its leaving the list', async () => {

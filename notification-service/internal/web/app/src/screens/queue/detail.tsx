@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import type { Task } from '../../api/client';
 import { Comments } from '../../comments/comments';
@@ -71,10 +71,16 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onCorrect,
     if (known && JSON.stringify(assignmentOf(known)) !== assigned) void open.load();
   }, [assigned]);
   useSubject(task?.title);
+  const article = useRef<HTMLElement>(null);
+  const focused = article.current?.contains(document.activeElement);
+  useLayoutEffect(() => {
+    // The heading that had the focus is gone with the wait.
+    if (focused && document.activeElement === document.body) article.current?.querySelector('h2')?.focus();
+  }, [!task]);
   const moved = useRef<Moved>(undefined);
   const lastComment = useRef<string>(undefined);
   return (
-    <article class="stack">
+    <article class="stack" ref={article}>
       <div class="bar spread">
         <button type="button" class="link desk-back" onClick={onClose}>
           <Icon name="back" /> {t('queue')}
@@ -111,7 +117,8 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onCorrect,
             />
           )}
           <OfficialPart task={task} open={open} />
-          <Worker task={task} onAssign={() => onAssign(task)} onAsk={() => onAsk(task)} />
+          {/* A caller has no account to answer with. */}
+          <Worker task={task} onAssign={() => onAssign(task)} onAsk={open.work.value?.intake ? undefined : () => onAsk(task)} />
           {!task.hidden_reason && (
             <StatusForm
               titled={false}
@@ -196,7 +203,7 @@ function Head({ task, open, onCorrect }: { task: Task; open: OpenWork; onCorrect
 }
 
 /** Who works on it, and until when. */
-function Worker({ task, onAssign, onAsk }: { task: Task; onAssign(): void; onAsk(): void }) {
+function Worker({ task, onAssign, onAsk }: { task: Task; onAssign(): void; onAsk: (() => void) | undefined }) {
   return (
     <div class="stack worker">
       <p class="bar">
@@ -233,7 +240,7 @@ function MoreActs({ task, open }: { task: Task; open: OpenWork }) {
 }
 
 /** Until when the work is to be finished, and whether the clock stands still because the reporter was asked something. */
-function Due({ task, onAsk }: { task: Task; onAsk(): void }) {
+function Due({ task, onAsk }: { task: Task; onAsk: (() => void) | undefined }) {
   const { due_at, overdue_level, question } = task;
   const isOpen = task.status === 'pending' || task.status === 'in_progress';
   if (task.hidden_reason || (!isOpen && !task.disputed)) return null;
@@ -242,7 +249,7 @@ function Due({ task, onAsk }: { task: Task; onAsk(): void }) {
       <Overdue level={overdue_level} />
       {due_at && <span>{t('work.due', { time: exactTime(new Date(due_at)) })}</span>}
       {question && <span>{t('work.waits-until', { day: dayOf(question.ends_on) })}</span>}
-      {isOpen && !question && (
+      {isOpen && !question && onAsk && (
         <button type="button" class="link" aria-haspopup="dialog" onClick={onAsk}>
           {t('ask')}
         </button>

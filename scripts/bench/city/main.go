@@ -79,7 +79,7 @@ func run(ctx context.Context, bed *testbed.Bed) error {
 	for _, part := range []struct {
 		name    string
 		measure func(context.Context) error
-	}{{"answers", b.measure}, {"areas", b.locate}, {"flood", b.flood}} {
+	}{{"answers", b.measure}, {"areas", b.locate}, {"flood", b.floods}} {
 		if *only != "" && *only != part.name {
 			continue
 		}

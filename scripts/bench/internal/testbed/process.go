@@ -133,7 +133,8 @@ func serviceCommand(program, addr, database, broker string, recipients []byte, s
 	cmd.Env = append(os.Environ(),
 		"HTTP_ADDR="+addr, "OPERATIONS_ADDR=127.0.0.1:0", "REPORTS_PER_USER=off", "VOTES_PER_USER=off", "DATABASE_URL="+database, "LOG_LEVEL=error",
 		"RABBITMQ_URL="+broker, "RECIPIENT_KEY=k1:"+base64.StdEncoding.EncodeToString(recipients),
-		"AUTH_MODE=jwt", "AUTH_ISSUER=bench", "AUTH_AUDIENCE=bench", "AUTH_JWT_SECRET="+secret)
+		"AUTH_MODE=jwt", "AUTH_ISSUER=bench", "AUTH_AUDIENCE=bench", "AUTH_JWT_SECRET="+secret,
+		"GUESTS=on", "GUEST_KEY="+hex.EncodeToString(newKey()))
 	return cmd
 }
 

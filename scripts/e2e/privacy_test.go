@@ -85,7 +85,7 @@ func releaseCanary(t *testing.T) *canary {
 		c.wires = append(c.wires, c.spyOn(exchange))
 	}
 	c.screen = watch(t, c.user)
-	setAreas(t, c.userOf("operator", "operator"))
+	c.setAreas(c.userOf("operator", "operator"))
 	c.other = openOtherSystem(t)
 	c.other.register(c.stack, c.userOf("operator", "operator"))
 	c.mails.giveAddress(c.user, mail)

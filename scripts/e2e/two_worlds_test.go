@@ -130,7 +130,7 @@ func play(t *testing.T, author person) world {
 	w.addGateway(t, c.enterByNginx()) // once nothing enters
 	residents := c.openPages(people...)
 	carl, olga, pavel := c.userOf("carl", "resident"), c.userOf("olga", "official"), c.userOf("pavel", "operator")
-	setAreas(t, pavel)
+	c.setAreas(pavel)
 	olgas := watch(t, olga)
 	nameless := c.hideAName(residents[named], named)
 	olgas.await(before)

@@ -26,7 +26,8 @@ func draft(title string) client.NewReport {
 }
 
 // setAreas draws two areas, of which the one in the south has what draft returns.
-func setAreas(t *testing.T, operator *client.Client) {
+func (c *stack) setAreas(operator *client.Client) {
+	t := c.t
 	t.Helper()
 	var features []string
 	for code, south := range map[string]int{"south": -10, "north": -6} {
@@ -37,6 +38,10 @@ func setAreas(t *testing.T, operator *client.Client) {
 	file := json.RawMessage(`{"type":"FeatureCollection","features":[` + strings.Join(features, ",") + `]}`)
 	if err := operator.Do(t.Context(), http.MethodPut, "/reports/areas", file, nil, "If-Match", "*", "Content-Type", "application/geo+json"); err != nil {
 		t.Fatalf("draw areas: %v", err)
+	}
+	// There is no report yet that the job would have to find.
+	if _, err := c.reportDB.Exec(t.Context(), `update area_list set located = revision`); err != nil {
+		t.Fatal(err)
 	}
 }
 

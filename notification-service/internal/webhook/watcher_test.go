@@ -45,7 +45,7 @@ func TestWatcher(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- w.Run(ctx) }()
 		var seen []string
-		for range 10 {
+		for range 15 { // four waits of 22.5 s at most, and more
 			synctest.Wait()
 			text := "0"
 			if testutil.CollectAndCount(reg, "webhook_endpoints_failing") != 1 {

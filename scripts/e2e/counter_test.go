@@ -182,7 +182,7 @@ func TestCallerIsWrittenTo(t *testing.T) {
 	came := mails.await(2)
 	if len(came) != 2 || came[1].to != address || !strings.Contains(came[1].subject, "resolved") || !strings.Contains(came[1].text, "/reports/"+report.ID.String()) ||
 		strings.Contains(came[1].text, report.Title) || !strings.Contains(came[1].raw, "List-Unsubscribe") {
-		t.Errorf("want one mail after the proof, with the status, a link and an end:\n%v", came[1:])
+		t.Errorf("want one mail after the proof, with the status, a link to the report and one that ends the mails:\n%v", came[1:])
 	}
 
 	var found struct {

@@ -18,7 +18,7 @@ test('each problem is explained at the address that is its type', () => {
 });
 
 test('each link leads to something that is there', () => {
-  // What the services answer, and the page.
+  // Types in the answers of the services, and in the page.
   const others = ['/', '/icon.svg', '/openapi.json', '/report-service/openapi.json'];
   const dead = [...addresses].flatMap(([from, text]) => {
     if (!text.startsWith('<!doctype')) return [];

@@ -151,7 +151,7 @@ describe('a report without an account', () => {
 });
 
 describe('a guest whose session ends', () => {
-  test('goes on writing as nobody, and is told', async () => {
+  test('goes on writing without a session, and reads why', async () => {
     session.value = guest;
     await openUserData(guest.sub);
     updateDraft({ title: 'Lamp is dark' });
@@ -160,7 +160,7 @@ describe('a guest whose session ends', () => {
     expect(JSON.stringify({ ...sessionStorage })).toContain('Lamp is dark');
   });
 
-  test('because an account has the reports, is told so, also at the first request', () => {
+  test('because an account has the reports, reads that, also at the first request', () => {
     endSession('guest-adopted');
     expect(sessionEnded.value).toBe('guest.adopted');
   });
@@ -175,7 +175,7 @@ describe('a guest whose session ends', () => {
     expect(draft.value).toMatchObject({ title: 'Lamp is dark', sending: false });
   });
 
-  test('at their own wish is told what is lost before it is', async () => {
+  test('at their own wish reads first which reports are lost', async () => {
     session.value = guest;
     const where = { error: undefined, onEnd: vi.fn(), onClose: vi.fn() };
     await show(<GuestAccount {...where} />);

@@ -29,7 +29,7 @@ export async function becomeGuest(): Promise<void> {
   });
   updateDraft({ asGuest: false });
   announceChange('session');
-  // What the page knows of somebody else goes with a reload alone.
+  // Only a reload removes everything that the page holds of the user before.
   if (sessionEnded.value) return reloadWith({ sending: true });
   await enter(found);
 }

@@ -26,7 +26,7 @@ export function Menu({ onClose }: { onClose(): void }) {
 }
 
 async function signOut(): Promise<void> {
-  // What is pushed here is for nobody else. The session ends also if that fails.
+  // Pushes to this browser are for this user alone. The session ends even if removing them fails.
   if (config.push) await import('../state/device').then(({ leaveDevice }) => leaveDevice()).catch(() => {});
   await closeSession();
   announceChange('session');

@@ -53,7 +53,7 @@ export function CreateScreen() {
   const { sending } = draft.value;
   const error = draftError.value;
   useEffect(() => {
-    // What the last step needs is there before it.
+    // Loads the words of the last step before the reader gets there.
     void loadPrivacy().catch(() => {});
     if (config.guests && !session.value) loadGuestRules().catch(() => {});
     return resendUntilAnswered();

@@ -147,6 +147,12 @@ func TestListsByWordsArePlannedEachTime(t *testing.T) {
 			if _, err := f.List(t.Context(), filter, nil, 10, ""); err != nil {
 				t.Fatal(err)
 			}
+			if _, err := f.workbench.Queue(t.Context(), filter, nil, 10); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.workbench.Counts(t.Context(), filter); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	for _, conn := range f.pool.AcquireAllIdle(t.Context()) {

@@ -104,7 +104,7 @@ func (s *Open311) Requests(ctx context.Context, q report.RequestQuery) ([]report
 		select r.id, r.title, r.description, r.category_id, r.latitude, r.longitude, r.address, r.status, r.created_at, r.updated_at,
 			coalesce((select h.note from status_history h where h.report_id = r.id and h.note <> '' order by h.id desc limit 1), ''),
 			(select ph.id from photos ph where ph.report_id = r.id and ph.state = 'ready' order by ph.created_at, ph.id limit 1)
-		from reports r`+sql.where()+` order by r.created_at desc, r.id desc limit `+sql.arg(q.Limit)+` offset `+sql.arg(q.Offset), sql.args...)
+		from reports r`+sql.where()+` order by r.created_at desc, r.id desc limit `+sql.arg(q.Limit)+` offset `+sql.arg(q.Offset), sql.fresh()...)
 }
 
 func scanRequest(row pgx.CollectableRow) (r report.ServiceRequest, err error) {

@@ -150,14 +150,14 @@ func (s *Workbench) Counts(ctx context.Context, filter report.Filter) (report.Co
 			group by r.status, r.category_id, r.department_id, r.assignee_id, r.area_id
 		) r
 		join categories c on c.id = r.category_id`+routesSQL+`
-		left join officials o on o.id = r.assignee_id`, q.args...)
+		left join officials o on o.id = r.assignee_id`, q.values(filter)...)
 	if err != nil {
 		return report.Counts{}, err
 	}
 	counts := report.Count(filter, shares)
 	var disputed query
 	disputed.filter(filter.Pinned())
-	if err := s.db.pool.QueryRow(ctx, `select count(*) from reports r`+disputed.where(), disputed.args...).Scan(&counts.Disputed); err != nil {
+	if err := s.db.pool.QueryRow(ctx, `select count(*) from reports r`+disputed.where(), disputed.values(filter)...).Scan(&counts.Disputed); err != nil {
 		return report.Counts{}, fmt.Errorf("count disputed reports: %w", err)
 	}
 	return counts, nil
@@ -188,7 +188,7 @@ func (s *Workbench) CountOverTime(ctx context.Context, filter report.Filter, int
 		  and (h.from_status is null or 'resolved' in (h.from_status, h.to_status) or 'rejected' in (h.from_status, h.to_status))
 		  and h.from_status is distinct from h.to_status -- without replies
 		group by begins, r.category_id
-		order by begins, r.category_id`, q.args...)
+		order by begins, r.category_id`, q.values(filter)...)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +196,7 @@ func (s *Workbench) CountOverTime(ctx context.Context, filter report.Filter, int
 	verdicts.filter(filter)
 	said, err := collect(ctx, s.db.pool, "count verdicts over time", pgx.RowToStructByPos[report.PeriodCounts], `
 		select date_trunc($3, v.at, $4) as begins, r.category_id, 0, 0, 0, 0, `+verdictSums+countedVerdicts+verdicts.where()+`
-		group by begins, r.category_id`, verdicts.args...)
+		group by begins, r.category_id`, verdicts.values(filter)...)
 	counts = report.AddVerdicts(counts, said)
 	for i := range counts {
 		counts[i].Begin = counts[i].Begin.In(city.Zone)
@@ -235,7 +235,7 @@ func (s *Workbench) CountOpen(ctx context.Context, filter report.Filter, by repo
 			  and (h.from_status is null or (h.from_status in ('resolved', 'rejected')) <> (h.to_status in ('resolved', 'rejected')))
 		) n
 		group by n.part
-		having sum(n.n) <> 0`, q.args...)
+		having sum(n.n) <> 0`, q.values(filter)...)
 	open := make(map[int32]int64, len(counts))
 	for _, c := range counts {
 		open[c.Part] = c.Open
@@ -272,7 +272,7 @@ func (s *Workbench) CountByPart(ctx context.Context, filter report.Filter, by re
 			  and (h.from_status is null or h.to_status in ('resolved', 'rejected') and h.from_status <> h.to_status)
 		) n
 		group by grouping sets ((), (n.part))
-		order by 1 desc, 2`, q.args...)
+		order by 1 desc, 2`, q.values(filter)...)
 	if err != nil {
 		return total, nil, err
 	}

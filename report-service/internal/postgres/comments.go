@@ -72,7 +72,7 @@ func (c *commentChange) write(w *writeBatch) error {
 	}
 	// The reporter is notified of their own comments, too: a message without a
 	// recipient would give them away as the author.
-	if err := w.enqueue(reportCommented(&c.locked.Filing, c.comment.CreatedAt), c.locked.Reporter.ID, c.trace); err != nil {
+	if err := w.enqueueFor(reportCommented(&c.locked.Filing, c.comment.CreatedAt), c.locked.Reporter.ID, c.trace); err != nil {
 		return err
 	}
 	if c.idempotent != nil {
@@ -160,7 +160,7 @@ func (s *Comments) moderate(ctx context.Context, reportID, id uuid.UUID, act rep
 		if l.HiddenReason != "" { // nothing is announced of a hidden report
 			return nil
 		}
-		return w.enqueue(reportCommented(&l.Filing, time.Now()), "", service.TraceFrom(ctx))
+		return w.enqueueFor(reportCommented(&l.Filing, time.Now()), "", service.TraceFrom(ctx))
 	})
 }
 

@@ -39,7 +39,7 @@ func (s *Reports) Correct(ctx context.Context, id uuid.UUID, c report.Correction
 			if l.Category.Name == "" { // it stays in its category
 				l.Category = categories.byID[l.Category.ID]
 			}
-			if err := w.enqueue(reportCorrected(&l.Filing, entry), l.Reporter.ID, service.TraceFrom(ctx)); err != nil {
+			if err := w.enqueueFor(reportCorrected(&l.Filing, entry), l.Reporter.ID, service.TraceFrom(ctx)); err != nil {
 				return err
 			}
 			w.history = append(w.history, historyRow{id, entry})

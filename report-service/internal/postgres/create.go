@@ -78,7 +78,7 @@ func (c *createChange) write(w *writeBatch) error {
 		}
 	}
 	f := c.filing
-	if err := w.enqueue(reportCreated(f), f.Reporter.ID, c.trace); err != nil {
+	if err := w.enqueue(reportCreated(f), c.trace); err != nil {
 		return err
 	}
 	if c.idempotent != nil {

@@ -74,6 +74,9 @@ func (f *fixture) checkAnnouncement(r row, filing report.Filing) {
 	if err != nil || recipient != ann.ID {
 		f.t.Errorf("recipient %q, error %v; want the reporter", recipient, err)
 	}
+	if !r.Without {
+		f.t.Error("the row has a recipient, want it left to the relay")
+	}
 	if got := slices.Sorted(maps.Keys(r.Headers)); !slices.Equal(got, []string{event.TraceHeader, event.RecipientHeader}) {
 		f.t.Errorf("headers %q", got)
 	}

@@ -214,7 +214,7 @@ func (s *Deadlines) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) 
 			Subject: subject(&l.Filing, l.Version, l.now), CategoryID: l.Category.ID, CategoryName: l.Category.Name,
 			DueAt: l.deadline.DueAt.Unix(), Level: int32(raised.Level),
 		}
-		if err := w.enqueue(message, "", service.TraceFrom(ctx)); err != nil { // for no resident
+		if err := w.enqueueFor(message, "", service.TraceFrom(ctx)); err != nil { // for no resident
 			return schedule.Progress{}, err
 		}
 		queueDeadline(&w.others, l.ID, raised)

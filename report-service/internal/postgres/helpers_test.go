@@ -189,14 +189,15 @@ type row struct {
 	Report  uuid.UUID
 	Version int64
 	Shard   int16
-	Headers map[string]string
+	Headers map[string]string // with the recipient, as the relay sends it
+	Without bool              // the row itself has no recipient
 }
 
 // outbox returns the rows in the order in which they are published.
 func (f *fixture) outbox() []row {
 	f.t.Helper()
 	rows, err := f.pool.Query(f.t.Context(), `
-		select id, routing_key, payload, report_id, report_version, shard, headers
+		select id, routing_key, payload, report_id, report_version, shard, headers, not headers ? 'x-recipient'
 		from outbox_messages where status = 'pending' order by seq`)
 	if err != nil {
 		f.t.Fatal(err)
@@ -205,7 +206,22 @@ func (f *fixture) outbox() []row {
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	for _, r := range all {
+		if r.Without {
+			r.Headers[event.RecipientHeader] = f.keys.Seal(r.Report, f.reporter(r.Report))
+		}
+	}
 	return all
+}
+
+// reporter returns who filed a report, and "" after an erasure.
+func (f *fixture) reporter(id uuid.UUID) (user string) {
+	f.t.Helper()
+	err := f.pool.QueryRow(f.t.Context(), `select coalesce(max(reporter_id), '') from reporters where report_id = $1`, id).Scan(&user)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return user
 }
 
 // count returns how many rows each table has.

@@ -161,7 +161,7 @@ func (s *Moderation) moderate(ctx context.Context, id uuid.UUID, by report.Offic
 		}
 		w.update(l)
 		w.record(actRow{reportID: id, by: by, kind: act, text: note})
-		return w.enqueue(reportModerated(&l.Filing, act, redacted), l.Reporter.ID, service.TraceFrom(ctx))
+		return w.enqueueFor(reportModerated(&l.Filing, act, redacted), l.Reporter.ID, service.TraceFrom(ctx))
 	})
 }
 

@@ -96,13 +96,13 @@ func (s *PhotoChecks) judge(ctx context.Context, tx pgx.Tx, w *writeBatch, repor
 	case state == report.PhotoReady:
 		l.ShowPhoto(time.Now())
 		w.update(l)
-		err = w.enqueue(photoReady(&l.Filing, p.ID), l.Reporter.ID, trace)
+		err = w.enqueueFor(photoReady(&l.Filing, p.ID), l.Reporter.ID, trace)
 	case state == report.PhotoRefused:
 		uploader := l.Reporter.ID
 		if p.Official { // the list of the report's photos has the reason
 			uploader = ""
 		}
-		err = w.enqueue(photoRefused(&l.Filing, p.ID, v.Reason, time.Now()), uploader, trace)
+		err = w.enqueueFor(photoRefused(&l.Filing, p.ID, v.Reason, time.Now()), uploader, trace)
 	}
 	if err != nil {
 		return false, err

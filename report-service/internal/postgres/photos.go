@@ -152,7 +152,7 @@ func (s *Photos) Add(ctx context.Context, u report.Upload, by report.User) (p re
 		if city {
 			w.record(photoAct(u.ReportID, by, report.AddedPhoto, p.ID))
 		}
-		return w.enqueue(photoUploaded(&l.Filing, p.ID, now), "", service.TraceFrom(ctx)) // the worker needs no recipient
+		return w.enqueueFor(photoUploaded(&l.Filing, p.ID, now), "", service.TraceFrom(ctx)) // the worker needs no recipient
 	})
 	if pgpool.Constraint(err) == "photos_pkey" { // another report's, at the same moment
 		return report.Photo{}, false, report.ErrOtherPhoto
@@ -266,7 +266,7 @@ func (s *Photos) Remove(ctx context.Context, reportID, id uuid.UUID, by report.U
 			w.record(photoAct(reportID, by, report.RemovedPhoto, p.ID))
 		}
 		if state == report.PhotoRefused {
-			return w.enqueue(photoRefused(&l.Filing, p.ID, reason, time.Now()), l.Reporter.ID, service.TraceFrom(ctx))
+			return w.enqueueFor(photoRefused(&l.Filing, p.ID, reason, time.Now()), l.Reporter.ID, service.TraceFrom(ctx))
 		}
 		return nil
 	})
@@ -318,5 +318,5 @@ func (s *Photos) Replace(ctx context.Context, reportID, id uuid.UUID, redacted r
 func announceReady(ctx context.Context, w *writeBatch, l *lockedReport, photo uuid.UUID) error {
 	l.ShowPhoto(time.Now())
 	w.update(l)
-	return w.enqueue(photoReady(&l.Filing, photo), l.Reporter.ID, service.TraceFrom(ctx))
+	return w.enqueueFor(photoReady(&l.Filing, photo), l.Reporter.ID, service.TraceFrom(ctx))
 }

@@ -63,7 +63,7 @@ func (s *Reports) HideName(ctx context.Context, id uuid.UUID, reporter string) (
 			m := reportModerated(&l.Filing, report.RedactedWords, redacted)
 			m.Action = event.NameHidden
 			w.update(l)
-			if err := w.enqueue(m, reporter, service.TraceFrom(ctx)); err != nil {
+			if err := w.enqueueFor(m, reporter, service.TraceFrom(ctx)); err != nil {
 				return err
 			}
 		} else {

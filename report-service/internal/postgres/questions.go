@@ -70,7 +70,7 @@ func (s *Questions) Ask(ctx context.Context, id uuid.UUID, q report.Question) (r
 			q.ID, id, q.Text, q.By.ID, q.At, q.EndsOn, days.Opens(days.Workday(now, (s.days+1)/2)), days.Ends(last))
 		queueDeadline(&w.others, id, days.Wait(d, now))
 		w.record(actRow{reportID: id, by: q.By, kind: report.Asked})
-		return w.enqueue(questionAsked(&l.Filing, q.ID, q.EndsOn, q.At), l.Reporter.ID, service.TraceFrom(ctx))
+		return w.enqueueFor(questionAsked(&l.Filing, q.ID, q.EndsOn, q.At), l.Reporter.ID, service.TraceFrom(ctx))
 	})
 	return q, err
 }
@@ -129,7 +129,7 @@ func (s *Questions) Answer(ctx context.Context, id uuid.UUID, reporter string, a
 		if err := endQuestion(ctx, tx, id, report.QuestionAnswered, w); err != nil {
 			return err
 		}
-		return w.enqueue(reportAnswered(&l.Filing, q.ID, a.At), q.By.ID, service.TraceFrom(ctx))
+		return w.enqueueFor(reportAnswered(&l.Filing, q.ID, a.At), q.By.ID, service.TraceFrom(ctx))
 	})
 	return earlier, err
 }
@@ -259,7 +259,7 @@ func (s *Questions) step(ctx context.Context, tx pgx.Tx, _ schedule.Run) (schedu
 	for _, q := range due {
 		if !q.expired {
 			w.others.Queue(`update questions set remind_at = null where id = $1`, q.question)
-			if err := w.enqueue(questionReminded(&q.Filing, q.question, q.endsOn, q.now), q.Reporter.ID, service.TraceFrom(ctx)); err != nil {
+			if err := w.enqueueFor(questionReminded(&q.Filing, q.question, q.endsOn, q.now), q.Reporter.ID, service.TraceFrom(ctx)); err != nil {
 				return schedule.Progress{}, err
 			}
 			continue
@@ -268,7 +268,7 @@ func (s *Questions) step(ctx context.Context, tx pgx.Tx, _ schedule.Run) (schedu
 		w.others.Queue(`update reports set not_answered = true where id = $1`, q.ID)
 		queueDeadline(&w.others, q.ID, days.Resume(q.deadline, q.now))
 		w.record(actRow{reportID: q.ID, by: system, kind: report.GotNoAnswer})
-		if err := w.enqueue(questionExpired(&q.Filing, q.question, q.now), q.by, service.TraceFrom(ctx)); err != nil {
+		if err := w.enqueueFor(questionExpired(&q.Filing, q.question, q.now), q.by, service.TraceFrom(ctx)); err != nil {
 			return schedule.Progress{}, err
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -32,7 +31,6 @@ type lockedReport struct {
 	report.Filing
 	found    bool
 	changed  bool
-	reporter string // sealed; empty before the first vote
 	status   statusMessage
 	disputed bool // a reporter says that it is not fixed
 }
@@ -54,17 +52,6 @@ func (r *readBatch) lock(id uuid.UUID) *lockedReport {
 		r.locks[id] = l
 	}
 	return l
-}
-
-// sealedReporter seals the reporter once for all votes of the transaction:
-// every vote on a report is for its reporter, so that the shared recipient
-// reveals nothing. Other messages may be for somebody else, and a shared
-// recipient would show that.
-func (l *lockedReport) sealedReporter(keys *event.Keyring) string {
-	if l.reporter == "" {
-		l.reporter = keys.Seal(l.ID, l.Reporter.ID)
-	}
-	return l.reporter
 }
 
 // An earlierVote is a voter's present vote on a report.

@@ -80,7 +80,7 @@ func (c *statusChange) write(w *writeBatch) error {
 		if entry.To == report.Resolved {
 			message.VerdictUntil = c.ask(w, entry)
 		}
-		if err := w.enqueue(message, filing.Reporter.ID, c.trace); err != nil {
+		if err := w.enqueue(message, c.trace); err != nil {
 			return err
 		}
 		c.locked.status = w.announced()
@@ -184,7 +184,7 @@ func (c *replyChange) write(w *writeBatch) error {
 	}
 	filing := &c.locked.Filing
 	entry := filing.Reply(c.reply)
-	if err := w.enqueue(statusUpdate(filing, entry, c.locked.status), filing.Reporter.ID, c.trace); err != nil {
+	if err := w.enqueue(statusUpdate(filing, entry, c.locked.status), c.trace); err != nil {
 		return err
 	}
 	c.locked.status = w.announced()

@@ -211,7 +211,7 @@ func (d dispute) confirm(ctx context.Context, now time.Time) error {
 // announce adds the entry to the history of the original, and its event, which has no
 // recipient: all officials get it.
 func (d dispute) announce(ctx context.Context, entry report.Change, retracted bool) error {
-	if err := d.w.enqueue(reportDisputed(&d.original.Filing, entry, retracted), "", service.TraceFrom(ctx)); err != nil {
+	if err := d.w.enqueueFor(reportDisputed(&d.original.Filing, entry, retracted), "", service.TraceFrom(ctx)); err != nil {
 		return err
 	}
 	d.w.history = append(d.w.history, historyRow{d.original.ID, entry})
@@ -255,7 +255,7 @@ func (s *Reports) Keep(ctx context.Context, id uuid.UUID, k report.Keep) error {
 		if err != nil {
 			return err
 		}
-		if err := w.enqueue(statusUpdate(&l.Filing, entry, l.status), l.Reporter.ID, service.TraceFrom(ctx)); err != nil {
+		if err := w.enqueue(statusUpdate(&l.Filing, entry, l.status), service.TraceFrom(ctx)); err != nil {
 			return err
 		}
 		l.status = w.announced()

@@ -57,7 +57,7 @@ func (c *voteChange) write(w *writeBatch) error {
 	if c.ballot.Vote == report.None {
 		w.others.Queue(`delete from votes where report_id = $1 and voter_id = $2`, key(c.id), c.ballot.Voter)
 	} else {
-		if err := w.enqueueSealed(voteReceived(&filing, c.ballot), c.locked.sealedReporter(w.keys), c.trace); err != nil {
+		if err := w.enqueue(voteReceived(&filing, c.ballot), c.trace); err != nil {
 			return err
 		}
 		w.vote(voteRow{c.id, c.ballot.Voter, c.ballot.Vote, filing.UpdatedAt}, c.before.vote)

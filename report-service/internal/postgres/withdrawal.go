@@ -62,7 +62,7 @@ func (s *Reports) queueWithdrawal(ctx context.Context, tx pgx.Tx, l *lockedRepor
 	m := reportModerated(&l.Filing, report.HidReport, redacted)
 	m.Action = event.Withdrawn
 	w.update(l)
-	if err := w.enqueue(m, "", service.TraceFrom(ctx)); err != nil { // the reporter knows
+	if err := w.enqueueFor(m, "", service.TraceFrom(ctx)); err != nil { // the reporter knows
 		return fmt.Errorf("announce withdrawal: %w", err)
 	}
 	w.others.Queue(`

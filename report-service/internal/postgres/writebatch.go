@@ -74,14 +74,20 @@ type actRow struct {
 	original, photo, comment uuid.UUID
 }
 
-// enqueue adds the outbox row of m, which is for reporterID, see enqueueSealed.
-func (w *writeBatch) enqueue(m event.Message, reporterID, trace string) error {
-	return w.enqueueSealed(m, w.keys.Seal(m.About().ReportID, reporterID), trace)
+// enqueue adds the outbox row of m, which is for whoever filed the report: the relay
+// seals them when it reads the row.
+func (w *writeBatch) enqueue(m event.Message, trace string) error {
+	return w.enqueueSealed(m, "", trace)
 }
 
-// enqueueSealed adds the outbox row of m, which is for a sealed recipient. The
-// caller holds the lock on the report. A message that breaks the contract fails
-// the change, because no consumer would accept it.
+// enqueueFor adds the outbox row of m, which is for a user, or for nobody.
+func (w *writeBatch) enqueueFor(m event.Message, userID, trace string) error {
+	return w.enqueueSealed(m, w.keys.Seal(m.About().ReportID, userID), trace)
+}
+
+// enqueueSealed adds the outbox row of m, which is for a sealed recipient, or for the
+// reporter without one. The caller holds the lock on the report. A message that breaks
+// the contract fails the change, because no consumer would accept it.
 func (w *writeBatch) enqueueSealed(m event.Message, recipient, trace string) error {
 	if err := m.Validate(); err != nil {
 		return fmt.Errorf("message %s breaks the contract: %w", m.Key(), err)
@@ -105,10 +111,10 @@ func (w *writeBatch) announced() statusMessage {
 	return statusMessage{key(last.id), pgtype.Int8{Int64: last.version, Valid: true}}
 }
 
-// outboxHeaders are event.TraceHeader and event.RecipientHeader.
+// outboxHeaders are event.TraceHeader and, unless it is the reporter, event.RecipientHeader.
 type outboxHeaders struct {
 	Trace     string `json:"traceparent"`
-	Recipient string `json:"x-recipient"`
+	Recipient string `json:"x-recipient,omitempty"`
 }
 
 // record adds an act, together with the name that its official has now.

@@ -9,7 +9,7 @@
 // leaves at most one effect.
 //
 // Messages that wait in a queue are handled in batches, one transaction each. A
-// batch that fails is bisected, so that one bad message harms no other. While the
+// message that makes its batch fail is isolated, and harms no other. While the
 // database is away no message is taken, and no attempt is spent. A message
 // that was in hand when a process died runs alone, and one that killed three
 // is a dead letter.

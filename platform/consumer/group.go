@@ -74,6 +74,18 @@ type Effect interface {
 	Apply(ctx context.Context, queue string, batch []Message) (seen int, err error)
 }
 
+// An EachEffect can also give the messages of a batch their effects one by one, for less
+// than a transaction each.
+type EachEffect interface {
+	Effect
+	// ApplyEach is called for a batch that Apply has failed for. It returns which of
+	// the messages have their effect now, and none with an error. It may leave
+	// others for any reason: each of these is given to Apply alone. While it is at work
+	// it calls failed for a message, by its place, that fails whatever becomes of the
+	// others; it may do so before they are committed. Each helps with all of it.
+	ApplyEach(ctx context.Context, queue string, batch []Message, failed func(i int, err error)) (applied []bool, err error)
+}
+
 // A Parsed is a message that a TypedEffect has read.
 type Parsed[T any] struct {
 	ID    string // of the message
@@ -87,19 +99,43 @@ type TypedEffect[T any] interface {
 	Apply(ctx context.Context, queue string, batch []Parsed[T]) (seen int, err error)
 }
 
-// Typed returns e as the Effect of a group.
-func Typed[T any](e TypedEffect[T]) Effect { return typed[T]{e} }
+// Typed returns e as the Effect of a group, or as its EachEffect if it has ApplyEach for
+// what it parses.
+func Typed[T any](e TypedEffect[T]) Effect {
+	if each, ok := e.(typedEach[T]); ok {
+		return typedEachEffect[T]{typed[T]{e}, each}
+	}
+	return typed[T]{e}
+}
 
 type typed[T any] struct{ effect TypedEffect[T] }
 
 func (e typed[T]) Read(m Message) (any, error) { return e.effect.Read(m) }
 
 func (e typed[T]) Apply(ctx context.Context, queue string, batch []Message) (seen int, err error) {
-	parsed := make([]Parsed[T], len(batch))
+	return e.effect.Apply(ctx, queue, parsed[T](batch))
+}
+
+func parsed[T any](batch []Message) []Parsed[T] {
+	all := make([]Parsed[T], len(batch))
 	for i, m := range batch {
-		parsed[i] = Parsed[T]{ID: m.ID, Value: m.value.(T)}
+		all[i] = Parsed[T]{ID: m.ID, Value: m.value.(T)}
 	}
-	return e.effect.Apply(ctx, queue, parsed)
+	return all
+}
+
+// A typedEach is to an EachEffect what a TypedEffect is to an Effect.
+type typedEach[T any] interface {
+	ApplyEach(ctx context.Context, queue string, batch []Parsed[T], failed func(i int, err error)) (applied []bool, err error)
+}
+
+type typedEachEffect[T any] struct {
+	typed[T]
+	each typedEach[T]
+}
+
+func (e typedEachEffect[T]) ApplyEach(ctx context.Context, queue string, batch []Message, failed func(i int, err error)) (applied []bool, err error) {
+	return e.each.ApplyEach(ctx, queue, parsed[T](batch), failed)
 }
 
 // InTx returns the Effect that apply describes. apply is called in a

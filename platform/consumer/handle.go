@@ -3,7 +3,6 @@ package consumer
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,11 +18,6 @@ import (
 // maxStarts is how often a message may be started after a process died with
 // it in hand. Being there once is an accident; the third time it is the cause.
 const maxStarts = 3
-
-// slowFailure is how long a failure may take, with its immediate retries, and
-// still be repeated by a bisection. One that waits for a lock would make its
-// neighbours wait each time.
-const slowFailure = 50 * time.Millisecond
 
 // errStopped says that the worker was stopped before the database was back.
 // Messages in hand stay unsettled, and the broker delivers them again.
@@ -56,8 +50,8 @@ type journal interface {
 //
 //	received ──┬─ redelivered ─► alone ──┬─ done ──────────────────────────────► acknowledged
 //	           │                   ▲     │                                            ▲
-//	           │            halves │     └─ failed ─┬─ attempts left ─► retry queue ──┤
-//	           │          down to 1│                │                                 │
+//	           │          isolated │     └─ failed ─┬─ attempts left ─► retry queue ──┤
+//	           │                   │                │                                 │
 //	           ├─ else ─────► in a batch ── done ───┼─────────────────────────────────┤
 //	           │                                    │                                 │
 //	           ├─ not understood ───────────────────┴─ none left ─────► dead letter ──┤
@@ -65,8 +59,8 @@ type journal interface {
 //	           └─ its time has not come, or the message before it ─────► parked ──────┘
 //	                                                                (a row, committed)
 //
-// A failed batch is bisected until each of its failing messages is alone. One whose
-// turn has not come, as its effect says, waits in a retry queue without having failed.
+// Of a failed batch each failing message is isolated. One whose turn has not come, as
+// its effect says, waits in a retry queue without having failed.
 // While the database is away a delivery keeps its state. Whatever is not acknowledged
 // when its channel ends is delivered again, marked as redelivered.
 type handler struct {
@@ -137,9 +131,9 @@ func sortByVersion(jobs []*job) {
 	}
 }
 
-// applyBatch gives the jobs their effect in one transaction. If that fails,
-// they are bisected until each that fails does so alone, for its own reason. stopped
-// reports that the worker was stopped before all had come to their outcome.
+// applyBatch gives the jobs their effect in one transaction. If that fails, those that
+// fail are isolated, so that each does so alone, for its own reason. stopped reports
+// that the worker was stopped before all had come to their outcome.
 func (h *handler) applyBatch(work context.Context, jobs []*job) (stopped bool) {
 	for len(jobs) > 0 {
 		var seen int
@@ -161,19 +155,14 @@ func (h *handler) applyBatch(work context.Context, jobs []*job) (stopped bool) {
 		case errors.Is(err, errStopped):
 			return true
 		case err == nil:
-			h.metrics.duplicates.WithLabelValues(h.queue).Add(float64(seen))
-			h.acks.done(ready...)
-			for _, j := range ready {
-				h.about(h.log.Debug(), j).Msg("message handled")
-			}
-			h.noteWaits(ready)
+			h.done(ready, seen)
 			due, cut := h.parkEarly(work, early, at)
 			if cut {
 				return true
 			}
 			jobs = append(due, jobs...)
 		case len(now) > 1:
-			h.bisect(work, now, time.Since(began))
+			h.isolate(work, now, time.Since(began))
 		case failure.Classify(err) == failure.Postponed:
 			h.postpone(work, now[0], err)
 		default:
@@ -183,30 +172,30 @@ func (h *handler) applyBatch(work context.Context, jobs []*job) (stopped bool) {
 	return false
 }
 
-// bisect finds the failing ones of a batch that failed: by halves, which costs
-// the good ones few transactions, or each by itself if the failure was slow.
-func (h *handler) bisect(work context.Context, jobs []*job, took time.Duration) {
-	size := (len(jobs) + 1) / 2
-	if took > slowFailure {
-		size = 1
-	}
-	var parts sync.WaitGroup
-	for part := range slices.Chunk(jobs, size) {
-		parts.Go(func() { h.applyBatch(work, part) })
-	}
-	parts.Wait()
+func (h *handler) apply(ctx context.Context, jobs []*job) (seen int, err error) {
+	start := time.Now()
+	seen, err = h.effect.Apply(ctx, h.queue, messages(jobs))
+	failed := err != nil && failure.Classify(err) != failure.Postponed
+	h.metrics.handled(h.queue, time.Since(start), failed)
+	return seen, err
 }
 
-func (h *handler) apply(ctx context.Context, jobs []*job) (seen int, err error) {
+func messages(jobs []*job) []Message {
 	batch := make([]Message, len(jobs))
 	for i, j := range jobs {
 		batch[i] = j.msg
 	}
-	start := time.Now()
-	seen, err = h.effect.Apply(ctx, h.queue, batch)
-	failed := err != nil && failure.Classify(err) != failure.Postponed
-	h.metrics.handled(h.queue, time.Since(start), failed)
-	return seen, err
+	return batch
+}
+
+// done acknowledges jobs that have their effect; seen of them had it before.
+func (h *handler) done(jobs []*job, seen int) {
+	h.metrics.duplicates.WithLabelValues(h.queue).Add(float64(seen))
+	h.acks.done(jobs...)
+	for _, j := range jobs {
+		h.about(h.log.Debug(), j).Msg("message handled")
+	}
+	h.noteWaits(jobs)
 }
 
 // applyIsolated runs a message that was in hand when a process died, or when a

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
@@ -113,17 +114,60 @@ func (s *stopwatch) Apply(ctx context.Context, queue string, batch []consumer.Me
 	return seen, err
 }
 
+// ApplyEach fails for the messages that are sick.
+func (s *stopwatch) ApplyEach(ctx context.Context, queue string, batch []consumer.Message, failed func(i int, err error)) ([]bool, error) {
+	applied := make([]bool, len(batch))
+	var well []consumer.Message
+	var places []int // of the well ones
+	for i := range batch {
+		if !s.sick(batch[i : i+1]) {
+			well, places = append(well, batch[i]), append(places, i)
+		} else {
+			failed(i, &pgconn.PgError{Code: "55P03"})
+		}
+	}
+	has, err := s.writeEach(ctx, queue, well)
+	if err != nil {
+		return nil, err
+	}
+	var counted []consumer.Message
+	for k, i := range places {
+		if applied[i] = has[k]; has[k] {
+			counted = append(counted, batch[i])
+		}
+	}
+	s.count(counted)
+	return applied, nil
+}
+
+// recordSQL is what the others write, too, and no more.
+const recordSQL = `insert into processed_messages (consumer, message_id) select 'bench', unnest($1::text[]) on conflict do nothing`
+
+// ignore is for messages that are well: a failure of theirs shows in what is not applied.
+func ignore(int, error) {}
+
+// writeEach writes what write does, one message after another.
+func (s *stopwatch) writeEach(ctx context.Context, queue string, batch []consumer.Message) (applied []bool, err error) {
+	if s.effect == "whole" {
+		return s.Effect.(consumer.EachEffect).ApplyEach(ctx, queue, batch, ignore)
+	}
+	statements := make([]consumer.Statement, len(batch))
+	for i, m := range batch {
+		statements[i] = consumer.Statement{SQL: recordSQL, Args: []any{[]string{m.ID}}}
+	}
+	return consumer.Each(ctx, s.pool, statements, func(int, pgx.Rows) (bool, error) { return true, nil }, ignore)
+}
+
 func (s *stopwatch) write(ctx context.Context, queue string, batch []consumer.Message) (seen int, err error) {
 	switch s.effect {
 	case "whole":
 		return s.Effect.Apply(ctx, queue, batch)
-	case "record": // what the others write, and no more
+	case "record":
 		ids := make([]string, len(batch))
 		for i, m := range batch {
 			ids[i] = m.ID
 		}
-		_, err = s.pool.Exec(ctx, `
-			insert into processed_messages (consumer, message_id) select 'bench', unnest($1::text[]) on conflict do nothing`, ids)
+		_, err = s.pool.Exec(ctx, recordSQL, ids)
 		return 0, err
 	}
 	return 0, nil

@@ -89,8 +89,23 @@ func (n *Notifier) Apply(ctx context.Context, queue string, batch []postgres.Mes
 	if err != nil {
 		return 0, err
 	}
-	if len(applied.Batch.Feed) > 0 || len(applied.Batch.Notifications) > 0 || len(applied.Batch.Moderated) > 0 {
-		n.announcer.Announce(applied.Batch)
-	}
+	n.announce(applied.Batch)
 	return applied.Seen, nil
+}
+
+// ApplyEach writes the notifications of a batch that Apply has failed for, in a statement
+// for each message, announces what it has written, and returns of which messages.
+func (n *Notifier) ApplyEach(ctx context.Context, queue string, batch []postgres.Message, failed func(i int, err error)) (applied []bool, err error) {
+	applied, effects, err := n.effects.ApplyEach(ctx, queue, batch, failed)
+	if err != nil {
+		return nil, err
+	}
+	n.announce(effects)
+	return applied, nil
+}
+
+func (n *Notifier) announce(batch notification.Batch) {
+	if len(batch.Feed) > 0 || len(batch.Notifications) > 0 || len(batch.Moderated) > 0 {
+		n.announcer.Announce(batch)
+	}
 }

@@ -129,8 +129,26 @@ func (s *Effects) Apply(ctx context.Context, queue string, batch []Message) (App
 
 // applyOnce writes args, by the plain form if it can.
 func (s *Effects) applyOnce(ctx context.Context, queue string, batch []Message, args *applyArgs) ([]number, error) {
+	f, values := s.form(batch), s.values(queue, args)
+	numbers, err := s.write(ctx, f, values)
+	if err == nil && len(numbers) == 0 {
+		f.Checked = true
+		numbers, err = s.write(ctx, f, values)
+	}
+	return numbers, err
+}
+
+// form returns the plain form that batch needs.
+func (s *Effects) form(batch []Message) form {
+	f := form{Mail: s.options.Mail, Push: s.options.Push}
+	f.Notice = f.Mail && slices.Contains(s.options.Notices, email.Officials) && slices.ContainsFunc(batch, longOverdue)
+	return f
+}
+
+// values returns those of all parameters, by their names.
+func (s *Effects) values(queue string, args *applyArgs) map[string]any {
 	owners, hashes := s.erased.hashes(args.streams...)
-	values := map[string]any{
+	return map[string]any{
 		"queue": queue, "message_ids": args.ids, "about": args.about, "about_versions": args.aboutVersions,
 		"draft_messages": args.messageIDs, "streams": args.streams, "draft_ids": args.draftIDs, "types": args.types,
 		"reports": args.reports, "versions": args.versions, "data": args.data, "withheld": args.withheld, "now": args.now,
@@ -141,28 +159,25 @@ func (s *Effects) applyOnce(ctx context.Context, queue string, batch []Message, 
 		"overdue": email.Overdue, "report_overdue": string(event.ReportOverdueKey), "overdue_level": email.OverdueLevel,
 		"push": push.Channel, "push_after": push.ReadFirst, "push_lifetime": push.Lifetime,
 	}
-	f := form{Mail: s.options.Mail, Push: s.options.Push}
-	f.Notice = f.Mail && slices.Contains(s.options.Notices, email.Officials) && slices.ContainsFunc(batch, longOverdue)
-	numbers, err := s.write(ctx, f, values)
-	if err == nil && len(numbers) == 0 {
-		f.Checked = true
-		numbers, err = s.write(ctx, f, values)
-	}
-	return numbers, err
 }
 
 // write executes one form of apply.sql.
 func (s *Effects) write(ctx context.Context, f form, values map[string]any) ([]number, error) {
 	st := statements[f]
-	args := make([]any, len(st.parameters))
-	for i, name := range st.parameters {
-		args[i] = values[name]
-	}
-	rows, err := s.pool.Query(ctx, st.sql, args...)
+	rows, err := s.pool.Query(ctx, st.sql, st.args(values)...)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[number])
+}
+
+// args returns the values of the statement's parameters, in the order of their numbers.
+func (s *statement) args(values map[string]any) []any {
+	args := make([]any, len(s.parameters))
+	for i, name := range s.parameters {
+		args[i] = values[name]
+	}
+	return args
 }
 
 // longOverdue reports whether officials are mailed about m.

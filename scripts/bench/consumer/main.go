@@ -65,8 +65,9 @@ type result struct {
 type load struct {
 	name     string
 	messages int
-	failing  int // of them, those that fail in the first second
-	args     []string
+	failing  int      // of them, those that fail in the first second
+	workers  int      // each of which holds ten messages at the most
+	args     []string // of our program
 
 	// The names of our rate's ratio to theirs, in the last line; empty: not compared.
 	toBase, toWagslane string
@@ -87,13 +88,14 @@ func (l load) ratio() string {
 func loads() []load {
 	record := []string{"-effect=record"}
 	all := []load{
-		{"no effect", *messages, 0, []string{"-effect=nothing"}, "drain_ratio", ""},
-		{"record", *messages, 0, record, "record_ratio", "wagslane_ratio"},
-		{"one message a transaction", *messages, 0, append(record, "-batch=1"), "", ""},
-		{"whole effect", *messages, 0, []string{"-effect=whole"}, "effect_ratio", ""},
-		{"four workers", *messages, 0, []string{"-effect=whole", "-workers=4"}, "four_workers_ratio", ""},
-		{"1 % fail", *failing, *failing / 100, record, "", "wagslane_ratio_1pct"},
-		{"10 % fail", *failing, *failing / 10, record, "failing_ratio", "wagslane_ratio_10pct"},
+		{"no effect", *messages, 0, 1, []string{"-effect=nothing"}, "drain_ratio", ""},
+		{"record", *messages, 0, 1, record, "record_ratio", "wagslane_ratio"},
+		{"one message a transaction", *messages, 0, 1, append(record, "-batch=1"), "", ""},
+		{"whole effect", *messages, 0, 1, []string{"-effect=whole"}, "effect_ratio", ""},
+		{"four workers", *messages, 0, 4, []string{"-effect=whole"}, "four_workers_ratio", ""},
+		{"1 % fail", *failing, *failing / 100, 1, record, "", "wagslane_ratio_1pct"},
+		{"10 % fail", *failing, *failing / 10, 1, record, "failing_ratio", "wagslane_ratio_10pct"},
+		{"10 % fail, four workers", *failing, *failing / 10, 4, record, "failing_four_ratio", "wagslane_ratio_10pct_four"},
 	}
 	if *base != "" {
 		all = slices.DeleteFunc(all, func(l load) bool { return l.toBase == "" })
@@ -166,7 +168,7 @@ func (b *bench) pass(ctx context.Context, c contestant, l load) (r result, err e
 // program has a program of notification-service's consumer empty a queue.
 func (b *bench) program(path, database string) func(context.Context, string, load) (result, error) {
 	return func(ctx context.Context, brokerURL string, l load) (r result, err error) {
-		cmd := exec.CommandContext(ctx, path, append(l.args[:len(l.args):len(l.args)], "-good", strconv.Itoa(l.good()))...)
+		cmd := exec.CommandContext(ctx, path, append(l.args[:len(l.args):len(l.args)], "-good", strconv.Itoa(l.good()), "-workers", strconv.Itoa(l.workers))...)
 		cmd.Env = append(os.Environ(), "RABBITMQ_URL="+brokerURL, "DATABASE_URL="+database, "RECIPIENT_KEY="+b.key)
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()

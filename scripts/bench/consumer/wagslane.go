@@ -16,50 +16,57 @@ import (
 // prefetch is how many messages each contestant holds at the most.
 const prefetch = 10
 
-// wagslane empties a queue with wagslane/go-rabbitmq, which handles each message
-// by itself and as many at once as it holds, which is its best. It requeues at
-// once what fails.
+// wagslane empties a queue with consumers of wagslane/go-rabbitmq on one connection, as
+// ours are. Each handles a message by itself, and as many at once as it holds, which is
+// its best. It requeues at once what fails.
 func (b *bench) wagslane(ctx context.Context, brokerURL string, l load) (result, error) {
 	pool, err := pgpool.Open(ctx, b.database, "wagslane")
 	if err != nil {
 		return result{}, err
 	}
 	defer pool.Close()
+	watch := &stopwatch{left: l.good(), failing: make(map[string]time.Time), finished: make(chan struct{})}
+	handle := func(d rabbitmq.Delivery) rabbitmq.Action {
+		if watch.fails(d.MessageId) {
+			return rabbitmq.NackRequeue
+		}
+		_, err := pool.Exec(ctx, `
+			insert into processed_messages (consumer, message_id) values ('bench', $1) on conflict do nothing`, d.MessageId)
+		if err != nil {
+			return rabbitmq.NackRequeue
+		}
+		watch.done(d.MessageId)
+		return rabbitmq.Ack
+	}
 	conn, err := rabbitmq.NewConn(brokerURL, rabbitmq.WithConnectionOptionsLogger(silent{}))
 	if err != nil {
 		return result{}, fmt.Errorf("open broker: %w", err)
 	}
 	defer conn.Close()
-	consumer, err := rabbitmq.NewConsumer(conn, b.queue(), rabbitmq.WithConsumerOptionsQueueNoDeclare,
-		rabbitmq.WithConsumerOptionsConcurrency(prefetch), rabbitmq.WithConsumerOptionsQOSPrefetch(prefetch),
-		rabbitmq.WithConsumerOptionsLogger(silent{}))
-	if err != nil {
-		return result{}, fmt.Errorf("make consumer: %w", err)
+	var consumers []*rabbitmq.Consumer
+	ended := make(chan error, l.workers)
+	for range l.workers {
+		consumer, err := rabbitmq.NewConsumer(conn, b.queue(), rabbitmq.WithConsumerOptionsQueueNoDeclare,
+			rabbitmq.WithConsumerOptionsConcurrency(prefetch), rabbitmq.WithConsumerOptionsQOSPrefetch(prefetch),
+			rabbitmq.WithConsumerOptionsLogger(silent{}))
+		if err != nil {
+			return result{}, fmt.Errorf("make consumer: %w", err)
+		}
+		consumers = append(consumers, consumer)
+		go func() { ended <- consumer.Run(handle) }()
 	}
-	watch := &stopwatch{left: l.good(), failing: make(map[string]time.Time), finished: make(chan struct{})}
-	ended := make(chan error, 1)
-	go func() {
-		ended <- consumer.Run(func(d rabbitmq.Delivery) rabbitmq.Action {
-			if watch.fails(d.MessageId) {
-				return rabbitmq.NackRequeue
-			}
-			_, err := pool.Exec(ctx, `
-				insert into processed_messages (consumer, message_id) values ('bench', $1) on conflict do nothing`, d.MessageId)
-			if err != nil {
-				return rabbitmq.NackRequeue
-			}
-			watch.done(d.MessageId)
-			return rabbitmq.Ack
-		})
-	}()
 	select {
 	case err := <-ended:
 		return result{}, fmt.Errorf("consume: %w", err)
 	case <-watch.finished:
 	case <-ctx.Done():
 	}
-	consumer.Close()
-	return watch.result(), errors.Join(ctx.Err(), <-ended)
+	err = ctx.Err()
+	for _, consumer := range consumers {
+		consumer.Close()
+		err = errors.Join(err, <-ended)
+	}
+	return watch.result(), err
 }
 
 // A silent logger has no readers.

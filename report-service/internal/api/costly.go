@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/costly"
-	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 )
 
 // gates let requests in that cost the database much. Officials have one of their own:

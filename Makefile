@@ -5,7 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 .PHONY: help help-all up down status logs clean demo page docs docs-serve screenshots outdated build test test-quick check \
-  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-wal bench-sse bench-webhooks bench-mail bench-streams bench-city bench-page \
+  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-wal bench-sse bench-webhooks bench-mail bench-streams bench-city bench-fair bench-page \
   test-kubernetes chaos chaos-cluster chaos-stream bench-compare
 
 help: ## list the first targets
@@ -125,6 +125,9 @@ bench-mail: ## mails with one host that defers, and digests that are all due at 
 
 bench-city: ## the map, the queue, the export and open data in a city of 100,000 reports
 	@scripts/bench.sh city
+
+bench-fair: ## what others wait for while one account floods a stack, by kind of flood
+	@scripts/bench.sh fair
 
 bench-streams: ## 200,000 idle live streams, an event to all, and all of them back after a kill; STREAMS=20000
 	@cd scripts/bench && GOWORK=off go run ./streams -streams $${STREAMS:-200000} -reconnect-rate $${RECONNECT_RATE:-10000}

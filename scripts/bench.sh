@@ -7,16 +7,25 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 names=("$@")
 if (($# == 0)); then
-  names=(city consumer ingest mails relay sse streams wal webhooks load)
+  names=(city consumer fair ingest mails relay sse streams wal webhooks load)
 fi
 go build -o bin/ ./report-service/cmd/... ./notification-service/cmd/notification-service ./migrations/cmd/migrate
-addresses=$(scripts/stack test-up)
-eval "$addresses"
+for name in "${names[@]}"; do
+  case $name in
+    fair | load) ;; # have a whole stack
+    *)
+      addresses=$(scripts/stack test-up)
+      eval "$addresses"
+      break
+      ;;
+  esac
+done
 
 # bench runs one of them; they find the programs in ../../bin.
 bench() {
   case $1 in
     load) scripts/load.sh ;;
+    fair) scripts/bench-fair.sh ;;
     mails | webhooks) (cd scripts/bench && GOWORK=off go run ./channels "$1") ;;
     *) (cd scripts/bench && GOWORK=off go run "./$1") ;;
   esac

@@ -30,6 +30,7 @@ type Config struct {
 	// need, which follow the feed and their user's notifications.
 	MaxFeed int `env:"STREAM_MAX_FEED" envDefault:"10000"`
 	// MaxPerUser bounds the connections of one user. The oldest is closed for a new one.
+	// Eight times as many may be opened in a minute.
 	MaxPerUser int `env:"STREAM_MAX_PER_USER" envDefault:"8"`
 	// ReconnectRate is how many clients a second are to come back at most when all
 	// streams of this replica break at once. The server that ends TLS needs a core
@@ -86,6 +87,9 @@ const (
 	maxBehind = 1000
 	// pageRows is how many notifications are read at once for a client.
 	pageRows = 100
+	// opensPerStream is how many streams a user may open in a minute for each of
+	// MaxPerUser, all of them at once: what a page does that is loaded again and again.
+	opensPerStream = 8
 	// openTimeout bounds the opening of a stream. A client that cannot
 	// be served within it comes back later.
 	openTimeout = 10 * time.Second
@@ -139,7 +143,7 @@ var (
 	retryLost = durationRange{300 * time.Millisecond, 1500 * time.Millisecond}
 	// retryMoved is for streams that are closed one by one.
 	retryMoved = durationRange{200 * time.Millisecond, time.Second}
-	// retryBusy is for clients that find no room.
+	// retryBusy is for clients that find no room, or whose user opens too many.
 	retryBusy = durationRange{5 * time.Second, 15 * time.Second}
 	// retryUnavailable is for clients that come while the database is away, which
 	// a restart of it ends within a second or two.

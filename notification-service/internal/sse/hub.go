@@ -13,6 +13,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/platform/ratelimit"
 )
 
 // A Store is what the hub reads from the database.
@@ -39,6 +40,7 @@ type Hub struct {
 	incomplete *topicSet    // waiting for a repair
 	compareNow chan struct{}
 	moderated  moderations
+	opening    *ratelimit.Limiter // by user, of notifications
 
 	mu          sync.Mutex
 	draining    bool // no more clients are admitted
@@ -59,6 +61,7 @@ func New(cfg Config, store Store, log zerolog.Logger, reg prometheus.Registerer)
 		compareNow: make(chan struct{}, 1),
 		topics:     make(map[notification.Stream]*topic),
 		clients:    make(map[*client]struct{}),
+		opening:    ratelimit.New(ratelimit.Limit{Turns: opensPerStream * cfg.MaxPerUser, Period: time.Minute}),
 	}
 	h.feedAt.Store(time.Now().UnixMilli())
 	if cfg.Writer == Shared {

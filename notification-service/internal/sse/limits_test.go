@@ -55,6 +55,31 @@ func TestFullHubRefuses(t *testing.T) {
 	})
 }
 
+// A user who opens streams and closes them again is asked to come back later, at no cost
+// to the database. Other users are not.
+func TestUserWhoOpensTooOftenComesBackLater(t *testing.T) {
+	each(t, func(t *testing.T, w sse.Writer) {
+		cfg := config(w)
+		cfg.MaxPerUser = 2
+		h := newHarness(t, cfg)
+		for range 8 * cfg.MaxPerUser {
+			s := h.open("/ann", "")
+			expect(t, s, "ready")
+			s.Close()
+		}
+		h.pool.Close()
+		refused := h.open("/ann", "")
+		expectRetry(t, refused)
+		if refused.Retry() < 5*time.Second {
+			t.Errorf("the client is to come back after %s, want 5 s or more", refused.Retry())
+		}
+		other := h.open("/bob", "")
+		if expectRetry(t, other); other.Retry() > 3*time.Second {
+			t.Errorf("another user is to come back after %s, want 3 s at most: only the database is away", other.Retry())
+		}
+	})
+}
+
 // The feed needs no token. However many follow it, there is room for those who
 // are signed in.
 func TestFeedLeavesRoom(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
-	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 )
 
 // say is a request to comment on the report at path.

@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -139,5 +140,65 @@ func TestMapsOfAnAddressAreLimited(t *testing.T) {
 	}
 	if got := <-other; got != http.StatusOK {
 		t.Errorf("another address: %d, want 200", got)
+	}
+}
+
+// slowExports are queues whose parts of exports take until the test ends.
+type slowExports struct {
+	api.WorkbenchStore
+	begun, end    chan struct{}
+	running, most *atomic.Int64
+}
+
+func (s slowExports) Queue(ctx context.Context, f report.Filter, after *report.Cursor, limit int) (report.Queue, error) {
+	if limit == 1000 {
+		s.most.Store(max(s.running.Add(1), s.most.Load()))
+		defer s.running.Add(-1)
+		s.begun <- struct{}{}
+		<-s.end
+	}
+	return s.WorkbenchStore.Queue(ctx, f, after, limit)
+}
+
+// An official who exports many times at once runs one export at a time. Neither other
+// officials' exports nor the official's own other work wait for that.
+func TestExportsOfAnOfficialTakeTurns(t *testing.T) {
+	t.Parallel()
+	exports := slowExports{begun: make(chan struct{}, 100), end: make(chan struct{}), running: new(atomic.Int64), most: new(atomic.Int64)}
+	s := newServer(t, func(cfg *api.Config) {
+		exports.WorkbenchStore = cfg.Workbench
+		cfg.Workbench, cfg.CostlyAtOnce = exports, 8
+	})
+	export := func(official string) call {
+		return call{method: "GET", path: "/reports/export", token: token(t, official, auth.Official)}
+	}
+	const flood, inside = 12, 10
+	olga := export("olga")
+	answers := make(chan int, flood)
+	for range flood {
+		go func() { answers <- s.do(olga).StatusCode }()
+	}
+	for range flood - inside {
+		if got := <-answers; got != http.StatusTooManyRequests {
+			t.Errorf("got %d, want 429", got)
+		}
+	}
+	<-exports.begun
+	oscar := export("oscar")
+	other := make(chan int, 1)
+	go func() { other <- s.do(oscar).StatusCode }()
+	<-exports.begun
+	s.wantStatus(http.StatusOK, call{method: "GET", path: "/reports/queue?q=lamp", token: olga.token})
+	close(exports.end)
+	for range inside {
+		if got := <-answers; got != http.StatusOK {
+			t.Errorf("one that waited: %d, want 200", got)
+		}
+	}
+	if got := <-other; got != http.StatusOK {
+		t.Errorf("another official: %d, want 200", got)
+	}
+	if got := exports.most.Load(); got != 2 {
+		t.Errorf("%d exports of two officials ran at a time, want 2", got)
 	}
 }

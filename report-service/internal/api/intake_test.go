@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
-	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 )
 
 // fromTelephone is what an official enters during a call.

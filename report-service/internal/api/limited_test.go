@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
-	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 )
 
 // A user files and votes so often, whatever others do. What breaks the document does

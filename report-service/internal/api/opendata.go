@@ -1,7 +1,7 @@
 package api
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"encoding/xml"
@@ -24,7 +24,7 @@ var openColumns = []string{
 
 // openDataCSV handles GET /open-data/reports.csv.
 func (h reportHandlers) openDataCSV(w http.ResponseWriter, r *http.Request) error {
-	out := bufio.NewWriter(w)
+	out := new(bytes.Buffer)
 	lines := table{out, separators[r.URL.Query().Get("separator")]}
 	return h.openData(w, r, out, openForm{
 		contentType: "text/csv; charset=utf-8",
@@ -49,7 +49,7 @@ func openLine(v report.View, category string) []string {
 
 // openDataGeoJSON handles GET /open-data/reports.geojson.
 func (h reportHandlers) openDataGeoJSON(w http.ResponseWriter, r *http.Request) error {
-	out := bufio.NewWriter(w) // keeps its first error
+	out := new(bytes.Buffer)
 	features, separator := json.NewEncoder(out), "\n"
 	return h.openData(w, r, out, openForm{
 		contentType: "application/geo+json",
@@ -83,7 +83,7 @@ type openForm struct {
 
 // openData answers with the reports that everybody sees and the query's filters show,
 // oldest first, in a form that writes to out.
-func (h reportHandlers) openData(w http.ResponseWriter, r *http.Request, out *bufio.Writer, form openForm) error {
+func (h reportHandlers) openData(w http.ResponseWriter, r *http.Request, out *bytes.Buffer, form openForm) error {
 	filter, names, known, err := h.openFilter(w, r)
 	if err != nil || known {
 		return err

@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
+	"github.com/cityconnect/cityconnect/platform/ratelimit"
 )
 
 const (

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/costly"
-	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
 )
 
 // takes is work of a duration.

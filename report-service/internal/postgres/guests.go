@@ -269,7 +269,7 @@ func (s *Guests) Adopt(ctx context.Context, guestID, accountID string) (reports 
 		w.others.Queue(`delete from guest_codes where guest_mac = $1`, g.mac)
 		w.others.Queue(`update guests set adopted_at = now(), adopted_by = $2, adopted_reports = $3, filed = '{}', seen_at = now() where mac = $1`,
 			g.mac, guestMACs(s.db.keys, accountID)[0], reports)
-		return w.enqueue(guestAdopted(s.db.keys, guestID), accountID, service.TraceFrom(ctx))
+		return w.enqueueFor(guestAdopted(s.db.keys, guestID), accountID, service.TraceFrom(ctx))
 	})
 	return reports, err
 }

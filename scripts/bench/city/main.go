@@ -1,7 +1,7 @@
 // Command city measures how report-service answers in a city with many reports:
 // the map of any area, the officials' queue by filter and order with its counts,
-// the export of all, and what everybody else waits for while one address asks for as
-// much as it can, through the real binary. The broker is away, so that nothing is
+// the export of all, and what everybody else waits for while one address makes as many
+// guests who file as it can, through the real binary. The broker is away, so that nothing is
 // published at the same time.
 //
 // The last line has the figures as name=value. Times are in milliseconds, from
@@ -13,12 +13,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/scripts/bench/internal/testbed"
@@ -31,7 +28,7 @@ var (
 	rounds  = flag.Int("rounds", 25, "requests of each kind")
 	turns   = flag.Int("turns", 3, "turns with and without a flood")
 	turn    = flag.Duration("turn", 20*time.Second, "how long each of them is")
-	only    = flag.String("only", "", "measure only this `part`: answers, areas or flood")
+	only    = flag.String("only", "", "measure only this `part`: answers, areas or guests")
 	binary  = flag.String("service", "../../bin/report-service", "report-service's `program`")
 	migrate = flag.String("migrate", "../../bin/migrate", "the `program` that migrates")
 )
@@ -42,9 +39,6 @@ const officials = 1000
 
 // areas are how many parts the city is divided into.
 const areas = 200
-
-// The city is Bogor's size: west, south, east, north.
-var city = [4]float64{106.777, -6.604, 106.934, -6.444}
 
 // A bench is what is measured, and who asks it.
 type bench struct {
@@ -63,7 +57,7 @@ func run(ctx context.Context, bed *testbed.Bed) error {
 	if err != nil {
 		return err
 	}
-	if err := populate(ctx, database, *reports); err != nil {
+	if err := testbed.Populate(ctx, database, *reports); err != nil {
 		return err
 	}
 	if b.service, err = bed.ReportService(ctx, *binary, database); err != nil {
@@ -79,7 +73,7 @@ func run(ctx context.Context, bed *testbed.Bed) error {
 	for _, part := range []struct {
 		name    string
 		measure func(context.Context) error
-	}{{"answers", b.measure}, {"areas", b.locate}, {"flood", b.floods}} {
+	}{{"answers", b.measure}, {"areas", b.locate}, {"guests", b.flood}} {
 		if *only != "" && *only != part.name {
 			continue
 		}
@@ -88,46 +82,6 @@ func run(ctx context.Context, bed *testbed.Bed) error {
 		}
 	}
 	b.figures.Print()
-	return nil
-}
-
-// populate files reports of two years, as a city has them: near each other,
-// most of them done.
-func populate(ctx context.Context, database string, reports int) error {
-	conn, err := pgx.Connect(ctx, database)
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	defer conn.Close(ctx)
-	for _, sql := range []string{
-		`select setseed(0.5)`,
-		`insert into departments (id, name) select n, 'Department ' || n from generate_series(1, 6) n`,
-		`update categories set department_id = 1 + id % 6`,
-		`insert into officials (id, name) select 'official-' || n, 'Official ' || n from generate_series(1, 20) n`,
-		fmt.Sprintf(`
-		insert into reports (id, title, description, category_id, latitude, longitude, address, privacy_level, status, score, version,
-			created_at, updated_at, assignee_id, department_id)
-		select gen_random_uuid(), kind || ' at house ' || n, repeat(kind || ' since some days, and nobody came. ', 6), 1 + n %% 11,
-			least(%[4]f, greatest(%[2]f, (%[2]f + %[4]f) / 2 + (random() + random() + random() - 1.5) * 0.06)),
-			least(%[3]f, greatest(%[1]f, (%[1]f + %[3]f) / 2 + (random() + random() + random() - 1.5) * 0.06)),
-			'Jalan ' || street || ' ' || n %% 200, case when n %% 3 = 0 then 'anonymous' else 'public' end,
-			status, (random() * random() * 80)::int, 1, filed, filed + random() * interval '20 days',
-			case when random() < 0.5 then 'official-' || 1 + n %% 20 end, case when random() < 0.1 then 1 + n %% 6 end
-		from (
-			select n, now() - random() * interval '730 days' as filed,
-				(array['Hole', 'Dark lamp', 'Waste', 'Blocked drain', 'Broken bench'])[1 + n %% 5] as kind,
-				(array['Salak', 'Pajajaran', 'Juanda', 'Sudirman', 'Otista', 'Suryakencana', 'Merdeka'])[1 + n %% 7] as street,
-				case when random() < 0.6 then 'resolved' when random() < 0.25 then 'rejected' when random() < 0.5 then 'in_progress' else 'pending' end as status
-			from generate_series(1, %[5]d) n
-		) filed`, city[0], city[1], city[2], city[3], reports),
-		`insert into reporters (report_id, reporter_id, reporter_name) select id, 'resident', '' from reports`,
-		`insert into status_history (report_id, to_status, report_version, changed_at) select id, 'pending', 1, created_at from reports`,
-		`vacuum analyze`,
-	} {
-		if _, err := conn.Exec(ctx, sql); err != nil {
-			return fmt.Errorf("file reports: %w", err)
-		}
-	}
 	return nil
 }
 
@@ -142,7 +96,7 @@ func (b *bench) measure(ctx context.Context) error {
 	var screens []string
 	for range *rounds {
 		for zoom := 10; zoom <= 17; zoom++ {
-			screens = append(screens, area(zoom))
+			screens = append(screens, testbed.Screen(zoom))
 		}
 	}
 	took, err := b.time(ctx, screens)
@@ -169,7 +123,7 @@ func (b *bench) measure(ctx context.Context) error {
 
 // locate uploads areas, and says how long the job took that sorts all reports into them.
 func (b *bench) locate(ctx context.Context) error {
-	if err := b.service.SetAreas(ctx, areas, city); err != nil {
+	if err := b.service.SetAreas(ctx, areas, testbed.City); err != nil {
 		return err
 	}
 	const schedules = "/admin/reports/schedules"
@@ -228,15 +182,8 @@ func (b *bench) queue(ctx context.Context) error {
 	return nil
 }
 
-// area is one of a screen's size somewhere in the city.
-func area(zoom int) string {
-	wide, high := 1000.0/256*360/float64(int(1)<<zoom), 700.0/256*360/float64(int(1)<<zoom)
-	longitude, latitude := city[0]+rand.Float64()*(city[2]-city[0]), city[1]+rand.Float64()*(city[3]-city[1])
-	return fmt.Sprintf("/map/points?zoom=%d&bbox=%.5f,%.5f,%.5f,%.5f", zoom, longitude-wide/2, latitude-high/2, longitude+wide/2, latitude+high/2)
-}
-
 func whole(filter string) string {
-	return fmt.Sprintf("/map/points?zoom=12&bbox=%g,%g,%g,%g%s", city[0], city[1], city[2], city[3], filter)
+	return fmt.Sprintf("/map/points?zoom=12&bbox=%g,%g,%g,%g%s", testbed.City[0], testbed.City[1], testbed.City[2], testbed.City[3], filter)
 }
 
 // warmUp is how many requests are made before those that count.

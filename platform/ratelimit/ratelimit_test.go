@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cityconnect/cityconnect/report-service/internal/ratelimit"
+	"github.com/cityconnect/cityconnect/platform/ratelimit"
 )
 
 func TestLimiter(t *testing.T) {

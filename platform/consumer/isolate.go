@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,17 +51,18 @@ func (h *handler) applyParts(work context.Context, jobs []*job, size int) {
 // applyEach gives jobs their effects one by one, brings those that fail for a reason of
 // their own to their outcome, and returns the others, which have no effect.
 func (h *handler) applyEach(work context.Context, effect EachEffect, jobs []*job) (left []*job) {
-	left = jobs
+	left = slices.Clone(jobs)
 	var applied []*job
+	failed := make(map[*job]bool) // also by an attempt that ended in an error, or a panic
+	isFailed := func(j *job) bool { return failed[j] }
 	err := h.withDatabase(work, func(ctx context.Context, probe bool) error {
-		if applied = nil; probe {
+		if applied, left = nil, slices.DeleteFunc(slices.Clone(jobs), isFailed); probe {
 			return h.store.ping(ctx)
 		}
 		separate, others, err := h.separate(ctx, left)
 		if err != nil {
 			return err
 		}
-		failed := make(map[*job]bool)
 		start := time.Now()
 		has, err := effect.ApplyEach(ctx, h.queue, messages(separate), func(i int, err error) {
 			if j := separate[i]; h.isOwn(work, err) {
@@ -69,22 +71,23 @@ func (h *handler) applyEach(work context.Context, effect EachEffect, jobs []*job
 			}
 		})
 		h.metrics.handled(h.queue, time.Since(start), err != nil)
+		if err != nil {
+			return err
+		}
 		left = others
 		for i, j := range separate {
-			switch {
-			case failed[j]:
-			case err == nil && has[i]:
+			if has[i] {
 				applied = append(applied, j)
-			default:
+			} else if !failed[j] {
 				left = append(left, j)
 			}
 		}
-		return err
+		return nil
 	})
 	if err == nil {
 		h.done(applied, 0)
 	}
-	return left
+	return slices.DeleteFunc(left, isFailed)
 }
 
 // isOwn reports whether the error of a message that was tried by itself is its own: the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,11 +19,13 @@ import (
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
-// An eachRecorder notes what it is asked for, and fails for one message; lost is the error
-// of the first attempt one by one.
+// An eachRecorder notes what it is asked for, and fails for one message; lost ends the
+// first attempt one by one.
 type eachRecorder struct {
 	bad   string
-	lost  error
+	lost  func() error
+
+	mu    sync.Mutex
 	calls []string
 }
 
@@ -37,6 +40,8 @@ func (e *eachRecorder) note(call string, batch []Message) (bad int) {
 		}
 	}
 	slices.Sort(ids)
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.calls = append(e.calls, call+" "+strings.Join(ids, " "))
 	return bad
 }
@@ -57,9 +62,9 @@ func (e *eachRecorder) ApplyEach(_ context.Context, _ string, batch []Message, f
 		applied[bad] = false
 		failed(bad, errData)
 	}
-	if err := e.lost; err != nil {
+	if lost := e.lost; lost != nil {
 		e.lost = nil
-		return nil, err
+		return nil, lost()
 	}
 	return applied, nil
 }
@@ -88,11 +93,13 @@ func TestIsolateOneByOne(t *testing.T) {
 	list := func(call string, ids ...string) string { slices.Sort(ids); return call + " " + strings.Join(ids, " ") }
 	for _, tt := range []struct {
 		name  string
-		lost  error
+		lost  func() error
 		calls []string
 	}{
 		{"committed", nil, []string{list("all", a, b, c, d), list("each", a, c, d)}},
-		{"connection lost", &pgconn.PgError{Code: "08006"}, []string{list("all", a, b, c, d), list("each", a, c, d), list("each", c, d)}},
+		{"connection lost", func() error { return &pgconn.PgError{Code: "08006"} },
+			[]string{list("all", a, b, c, d), list("each", a, c, d), list("each", c, d)}},
+		{"panic", func() error { panic("lost") }, []string{list("all", a, b, c, d), list("each", a, c, d), list("all", c), list("all", d)}},
 	} {
 		effect, letters, lot := &eachRecorder{bad: a, lost: tt.lost}, new(forwardLog), new(lot)
 		queues := []topology.Queue{{Name: "q", Keys: []event.Key{event.StatusUpdatedKey}}}
@@ -119,6 +126,8 @@ func TestIsolateOneByOne(t *testing.T) {
 		h.handle(t.Context(), batch)
 		h.forwarding.Wait()
 		h.acks.flush()
+		slices.Sort(effect.calls) // those of messages alone come in any order
+		slices.Sort(tt.calls)
 		if !slices.Equal(effect.calls, tt.calls) {
 			t.Errorf("%s: the effect is asked for %q, want %q", tt.name, effect.calls, tt.calls)
 		}

@@ -68,7 +68,7 @@ func TestUserWhoOpensTooOftenComesBackLater(t *testing.T) {
 			s.Close()
 			eventually.True(h.t, "the stream is closed", func() bool { return h.metric("sse_connections") == 0 })
 		}
-		// On a busy machine a turn or two have come back meanwhile.
+		// On a busy machine a turn or two have come back by now.
 		eventually.True(h.t, "ann is asked to come back later", func() bool {
 			s := h.open("/ann", "")
 			defer s.Close()

@@ -22,8 +22,8 @@ import (
 // An eachRecorder notes what it is asked for, and fails for one message; lost ends the
 // first attempt one by one.
 type eachRecorder struct {
-	bad   string
-	lost  func() error
+	bad  string
+	lost func() error
 
 	mu    sync.Mutex
 	calls []string

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/chromedp/cdproto"
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -73,7 +75,8 @@ const Missed = `!!globalThis.missed?.isConnected && !globalThis.missed.matches('
 
 // Click clicks on the element of a kind (a CSS selector) that is called name. If
 // nothing that can be pressed was hit, because something has just come above it and
-// moved it, it is clicked on again, as a person does.
+// moved it, or the page has just drawn another in its place, it is clicked on again, as
+// a person does.
 func Click(selector, name string) Action {
 	element := Find(selector, name)
 	await := Until(Aim(element))
@@ -81,10 +84,14 @@ func Click(selector, name string) Action {
 	missed := chromedp.Evaluate[bool](Missed)
 	return Action{fmt.Sprintf("click %s %q", selector, name), func(ctx context.Context, t *chromedp.Target) (done chromedp.Void, err error) {
 		for again := true; again; {
-			for _, do := range []chromedp.Action[chromedp.Void]{await.do, click} {
-				if _, err = do(ctx, t); err != nil {
-					return done, err
-				}
+			if _, err = await.do(ctx, t); err != nil {
+				return done, err
+			}
+			if _, err = click(ctx, t); isReplaced(err) {
+				continue
+			}
+			if err != nil {
+				return done, err
 			}
 			again, err = missed(ctx, t)
 			if err != nil {
@@ -93,6 +100,13 @@ func Click(selector, name string) Action {
 		}
 		return done, nil
 	}}
+}
+
+// isReplaced reports whether the browser has lost an element between finding it and
+// clicking on it.
+func isReplaced(err error) bool {
+	refused, ok := errors.AsType[*cdproto.Error](err)
+	return ok && strings.HasPrefix(refused.Message, "Could not find node")
 }
 
 // Then does one action and waits for what comes of it, as a person does who

@@ -40,9 +40,7 @@ func (h *handler) isolate(work context.Context, jobs []*job, took time.Duration)
 // applyParts applies parts of jobs at the same time, each of size jobs at the most.
 func (h *handler) applyParts(work context.Context, jobs []*job, size int) {
 	var parts sync.WaitGroup
-	for len(jobs) > 0 {
-		part := jobs[:min(size, len(jobs))]
-		jobs = jobs[len(part):]
+	for part := range slices.Chunk(jobs, size) {
 		parts.Go(func() { h.applyBatch(work, part) })
 	}
 	parts.Wait()

@@ -73,11 +73,18 @@ func (u unreliableEffect) Apply(ctx context.Context, queue string, batch []consu
 }
 
 func (u unreliableEffect) die(ctx context.Context) {
-	var spared bool
-	err := u.pool.QueryRow(ctx, `select exists (select from message_starts where starts > 1)`).Scan(&spared)
-	if err == nil && !spared {
-		die()
-	}
+	// No start is written between the look and the death: on a busy machine that is long.
+	_ = pgx.BeginFunc(ctx, u.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `lock table message_starts in share row exclusive mode`); err != nil {
+			return err
+		}
+		var spared bool
+		err := tx.QueryRow(ctx, `select exists (select from message_starts where starts > 1)`).Scan(&spared)
+		if err == nil && !spared {
+			die()
+		}
+		return err
+	}) // an error spares the process
 }
 
 // statuses returns the changes of n reports, each with so many, in the order of their

@@ -125,20 +125,6 @@ func (l *Limiter) Debt(user string) time.Duration {
 	return 0
 }
 
-// Wait returns how long user has to wait for a turn, and takes none. A user of whom
-// nothing is known costs no memory.
-func (l *Limiter) Wait(user string) time.Duration {
-	if l.limit.Turns == 0 {
-		return 0
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.current[user] == nil && l.previous[user] == nil {
-		return 0
-	}
-	return time.Duration(max(0, 1-l.bucketLocked(user).turns) * float64(l.interval()))
-}
-
 // interval is the time in which one turn comes back.
 func (l *Limiter) interval() time.Duration { return l.limit.Period / time.Duration(l.limit.Turns) }
 

@@ -30,7 +30,7 @@ type Config struct {
 	// need, which follow the feed and their user's notifications.
 	MaxFeed int `env:"STREAM_MAX_FEED" envDefault:"10000"`
 	// MaxPerUser bounds the connections of one user. The oldest is closed for a new one.
-	// Eight times as many may be opened and closed in a minute.
+	// Eight times as many may be opened in a minute.
 	MaxPerUser int `env:"STREAM_MAX_PER_USER" envDefault:"8"`
 	// ReconnectRate is how many clients a second are to come back at most when all
 	// streams of this replica break at once. The server that ends TLS needs a core
@@ -87,8 +87,8 @@ const (
 	maxBehind = 1000
 	// pageRows is how many notifications are read at once for a client.
 	pageRows = 100
-	// opensPerStream is how many streams a user may open and close in a minute for each
-	// of MaxPerUser, all of them at once: what a page does that is loaded again and again.
+	// opensPerStream is how many streams a user may open in a minute for each of
+	// MaxPerUser, all of them at once: what a page does that is loaded again and again.
 	opensPerStream = 8
 	// openTimeout bounds the opening of a stream. A client that cannot
 	// be served within it comes back later.

@@ -24,7 +24,7 @@ func (h *Hub) ServeNotifications(w http.ResponseWriter, r *http.Request, reader 
 		h.refuseWithRetry(w, "expired", retryMoved.after(max(left, 0)))
 		return
 	}
-	if h.closed.Wait(string(reader.Own())) > 0 { // before it costs the database anything
+	if h.opening.Take(reader.UserID) > 0 { // before it costs the database anything
 		h.refuseWithRetry(w, "too_often", retryBusy)
 		return
 	}

@@ -40,7 +40,7 @@ type Hub struct {
 	incomplete *topicSet    // waiting for a repair
 	compareNow chan struct{}
 	moderated  moderations
-	closed     *ratelimit.Limiter // of notifications, by the stream of their user
+	opening    *ratelimit.Limiter // by user, of notifications
 
 	mu          sync.Mutex
 	draining    bool // no more clients are admitted
@@ -61,7 +61,7 @@ func New(cfg Config, store Store, log zerolog.Logger, reg prometheus.Registerer)
 		compareNow: make(chan struct{}, 1),
 		topics:     make(map[notification.Stream]*topic),
 		clients:    make(map[*client]struct{}),
-		closed:     ratelimit.New(ratelimit.Limit{Turns: opensPerStream * cfg.MaxPerUser, Period: time.Minute}),
+		opening:    ratelimit.New(ratelimit.Limit{Turns: opensPerStream * cfg.MaxPerUser, Period: time.Minute}),
 	}
 	h.feedAt.Store(time.Now().UnixMilli())
 	if cfg.Writer == Shared {
@@ -262,10 +262,6 @@ func (h *Hub) remove(c *client) {
 	h.mu.Unlock()
 	if c.conn != nil {
 		h.metrics.closed(c.kind, c.endReason())
-		// Counted at its end, so that nothing is kept of who only has one open.
-		if c.kind == kindNotifications {
-			h.closed.Charge(string(c.subs[0].topic.name), 1)
-		}
 	}
 }
 

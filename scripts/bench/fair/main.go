@@ -55,6 +55,7 @@ type bench struct {
 func main() { testbed.Main(run) }
 
 func run(ctx context.Context, bed *testbed.Bed) error {
+	*gateway = strings.TrimSuffix(*gateway, "/") // as scripts/stack prints it
 	kinds, err := wanted()
 	if err != nil {
 		return err

@@ -34,10 +34,9 @@ const (
 // GuestAdopted is the problem of a guest whose reports are in an account by now.
 var GuestAdopted = service.ProblemType{Status: http.StatusUnauthorized, Name: "guest-adopted", Title: "An account has taken over the reports of this guest"}
 
-// RefuseAdopted has v accept no token of guests whom an account has taken over. It is
-// called before the first request.
-func (v *Verifier) RefuseAdopted(adopted func(ctx context.Context, guestID string) (bool, error)) {
-	v.adopted = adopted
+// RefuseAdopted refuses the tokens of guests whom an account has taken over.
+func RefuseAdopted(adopted func(ctx context.Context, guestID string) (bool, error)) Option {
+	return func(v *Verifier) { v.adopted = adopted }
 }
 
 // ofGuest reports whether a token says that the city has issued it. Its signature is not

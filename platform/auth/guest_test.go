@@ -122,9 +122,8 @@ func TestGuestSession(t *testing.T) {
 // one that cannot be looked up now is kept.
 func TestAdoptedGuest(t *testing.T) {
 	t.Parallel()
-	v := newVerifier(t, withGuests())
 	var fails error
-	v.RefuseAdopted(func(_ context.Context, id string) (bool, error) { return id == guestID, fails })
+	v := newVerifier(t, withGuests(), auth.RefuseAdopted(func(_ context.Context, id string) (bool, error) { return id == guestID, fails }))
 	h := v.Middleware(http.NotFoundHandler())
 	cookie := auth.CookieName + "=" + guestToken(t, guestKey, nil)
 	res := ask(h, "GET", "/", "", "Cookie", cookie)

@@ -62,7 +62,7 @@ type acceptedToken struct {
 // New returns the Verifier that cfg describes. Without a secret it keeps the issuer's
 // keys fresh until ctx ends. An issuer that cannot be reached yet is not an error,
 // because it may come up after us. See Checks.
-func New(ctx context.Context, cfg Config, log zerolog.Logger) (*Verifier, error) {
+func New(ctx context.Context, cfg Config, log zerolog.Logger, options ...Option) (*Verifier, error) {
 	if err := config.NewError(cfg.Validate()); err != nil {
 		return nil, err
 	}
@@ -70,6 +70,9 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger) (*Verifier, error)
 	v := &Verifier{
 		cfg: cfg, secret: []byte(cfg.Secret), now: time.Now,
 		accepted: ttlcache.New(ttlcache.WithCapacity[[sha256.Size]byte, acceptedToken](maxAccepted)),
+	}
+	for _, option := range options {
+		option(v)
 	}
 	v.methods = []string{"HS256"}
 	if cfg.Secret == "" {
@@ -89,9 +92,13 @@ func New(ctx context.Context, cfg Config, log zerolog.Logger) (*Verifier, error)
 	return v, nil
 }
 
-// RefuseErased has v accept no token of those who were erased. It is called
-// before the first request.
-func (v *Verifier) RefuseErased(erased func(userID string) bool) { v.erased = erased }
+// An Option is a reason to refuse valid tokens.
+type Option func(*Verifier)
+
+// RefuseErased refuses the tokens of users who were erased.
+func RefuseErased(erased func(userID string) bool) Option {
+	return func(v *Verifier) { v.erased = erased }
+}
 
 // Endpoints returns the addresses at which the issuer signs people in, where the
 // issuer was asked for its addresses and has answered.

@@ -31,9 +31,9 @@ func config() auth.Config {
 	return auth.Config{Mode: auth.JWT, Issuer: "https://id.test", Audience: "cityconnect", Secret: secret, RoleClaim: "role"}
 }
 
-func newVerifier(t testing.TB, cfg auth.Config) *auth.Verifier {
+func newVerifier(t testing.TB, cfg auth.Config, options ...auth.Option) *auth.Verifier {
 	t.Helper()
-	v, err := auth.New(t.Context(), cfg, zerolog.Nop())
+	v, err := auth.New(t.Context(), cfg, zerolog.Nop(), options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,9 +347,8 @@ func TestVerifyJWKSRotation(t *testing.T) {
 func TestVerifyAcceptedBefore(t *testing.T) {
 	t.Parallel()
 	const leeway = 30 * time.Second
-	v := newVerifier(t, config())
 	var erased atomic.Bool
-	v.RefuseErased(func(user string) bool { return user == "u-1" && erased.Load() })
+	v := newVerifier(t, config(), auth.RefuseErased(func(user string) bool { return user == "u-1" && erased.Load() }))
 	hs := func(c jwt.MapClaims) string { return sign(t, jwt.SigningMethodHS256, "", []byte(secret), c) }
 
 	token := hs(claims(nil))

@@ -14,10 +14,6 @@ type Details struct {
 	Schema func(context.Context) (uint, error)
 }
 
-// Describe sets what /health/detailed says of the process. It is called before
-// anything is served.
-func (h *Health) Describe(d Details) { h.details = d }
-
 // A detailedReport is what /health/detailed answers.
 type detailedReport struct {
 	HealthReport

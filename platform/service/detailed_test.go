@@ -17,13 +17,11 @@ import (
 func TestDetailedHealth(t *testing.T) {
 	t.Parallel()
 	down := errors.New("away")
-	health := service.NewHealth(zerolog.Nop(),
-		service.Check{Name: "database", Probe: func(context.Context) error { return nil }},
-		service.Check{Name: "consumer", Probe: func(context.Context) error { return down }, Optional: true})
-	health.Describe(service.Details{
+	health := service.NewHealth(zerolog.Nop(), service.Details{
 		Features: map[string]bool{"mail": true, "push": false},
 		Schema:   func(context.Context) (uint, error) { return 15, nil },
-	})
+	}, service.Check{Name: "database", Probe: func(context.Context) error { return nil }},
+		service.Check{Name: "consumer", Probe: func(context.Context) error { return down }, Optional: true})
 	w := httptest.NewRecorder()
 	health.Detailed(w, httptest.NewRequest("GET", "/health/detailed", nil))
 	var got struct {

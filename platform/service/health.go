@@ -52,9 +52,10 @@ type Health struct {
 	last map[string]Status // so that the log has changes only
 }
 
-// NewHealth returns the health of a service that depends on checks.
-func NewHealth(log zerolog.Logger, checks ...Check) *Health {
-	return &Health{log: log, checks: checks, last: make(map[string]Status)}
+// NewHealth returns the health of a service that depends on checks. /health/detailed adds
+// the details.
+func NewHealth(log zerolog.Logger, details Details, checks ...Check) *Health {
+	return &Health{log: log, details: details, checks: checks, last: make(map[string]Status)}
 }
 
 // Drain makes the service not ready until it ends, so that it gets no more requests.

@@ -57,7 +57,7 @@ func TestJSONEndsItsLine(t *testing.T) {
 		"an answer": func(w http.ResponseWriter) { _ = service.Encode(w, http.StatusOK, pool{Prefetch: 1}) },
 		"a problem": func(w http.ResponseWriter) { service.NotFoundHandler(w, r) },
 		"a health check": func(w http.ResponseWriter) {
-			service.NewHealth(zerolog.Nop()).Ready(w, r)
+			service.NewHealth(zerolog.Nop(), service.Details{}).Ready(w, r)
 		},
 	} {
 		w := httptest.NewRecorder()

@@ -13,7 +13,7 @@ import (
 // Operations are served at the operators' address, and none of them at the public one.
 func TestOperationsAreApart(t *testing.T) {
 	t.Parallel()
-	metrics, health := prometheus.NewRegistry(), service.NewHealth(zerolog.Nop())
+	metrics, health := prometheus.NewRegistry(), service.NewHealth(zerolog.Nop(), service.Details{})
 	operations := service.NewOperations(metrics, health)
 	public := service.NewRouter("1.0.0", zerolog.Nop(), metrics, health)
 	for path, want := range map[string]int{
@@ -38,7 +38,7 @@ func TestOperationsAreApart(t *testing.T) {
 // A page of another site whose name leads to this machine reads nothing.
 func TestOperationsOfAnotherName(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(service.NewOperations(prometheus.NewRegistry(), service.NewHealth(zerolog.Nop())))
+	server := httptest.NewServer(service.NewOperations(prometheus.NewRegistry(), service.NewHealth(zerolog.Nop(), service.Details{})))
 	defer server.Close()
 	for host, want := range map[string]int{
 		"": 200, "localhost:3012": 200, "LOCALHOST": 200, "localhost.": 200, "127.0.0.1": 200, "[::1]:3012": 200, "10.0.0.7:3012": 200,

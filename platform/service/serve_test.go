@@ -21,7 +21,7 @@ import (
 // connections, and still answers what it had begun.
 func TestServeDrains(t *testing.T) {
 	t.Parallel()
-	health := service.NewHealth(zerolog.Nop())
+	health := service.NewHealth(zerolog.Nop(), service.Details{})
 	entered, streamEnd, release := make(chan struct{}, 2), make(chan struct{}), make(chan struct{})
 	mux := http.NewServeMux()
 	mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
@@ -175,7 +175,7 @@ func TestHealth(t *testing.T) {
 			return nil
 		}
 	}
-	h := service.NewHealth(zerolog.Nop(),
+	h := service.NewHealth(zerolog.Nop(), service.Details{},
 		service.Check{Name: "database", Probe: probe(&db)},
 		service.Check{Name: "broker", Probe: probe(&broker), Optional: true})
 	for _, tt := range []struct {

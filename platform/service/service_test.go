@@ -161,7 +161,7 @@ func TestBodyThatDoesNotCome(t *testing.T) {
 		return err
 	}))
 	limited := func(timeout time.Duration) http.Handler { return service.LimitBody(100, timeout, nil)(mux) }
-	metrics, health := prometheus.NewRegistry(), service.NewHealth(zerolog.Nop())
+	metrics, health := prometheus.NewRegistry(), service.NewHealth(zerolog.Nop(), service.Details{})
 	public, operations := service.NewRouter("1.0.0", zerolog.Nop(), metrics, health), service.NewOperations(metrics, health)
 	for _, tt := range []struct {
 		server  http.Handler

@@ -98,15 +98,14 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		pushes := push.NewSender(&cfg.Push, db.Devices, push.NewKeys(cfg.Keys), client, metrics, log)
 		background = append(background, ledger.New(cfg.Push.Ledger(), pushes, db.Ledger, metrics, log).Run)
 	}
-	health := service.NewHealth(log,
+	health := service.NewHealth(log, service.Details{
+		Features: map[string]bool{"mail": cfg.Mail.Enabled(), "push": cfg.Push.Enabled(), "webhooks": true},
+		Schema:   func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, pool) },
+	},
 		service.Check{Name: "database", Probe: pool.Ping},
 		service.Check{Name: "writes", Probe: writes.Probe},
 		service.Check{Name: "schema", Probe: func(ctx context.Context) error { return migrations.Check(ctx, pool, migrations.Notification) }},
 		service.Check{Name: "consumer", Probe: func(context.Context) error { return groups.Consumer.Healthy() }, Optional: true})
-	health.Describe(service.Details{
-		Features: map[string]bool{"mail": cfg.Mail.Enabled(), "push": cfg.Push.Enabled(), "webhooks": true},
-		Schema:   func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, pool) },
-	})
 	operations, err := service.Listen(ctx, cfg.Operations)
 	if err != nil {
 		return err

@@ -129,13 +129,18 @@ func (a *app) addChannels(cfg config.Config, pool *pgxpool.Pool, db *postgres.DB
 
 // addEdge adds what answers over HTTP, and opens the ports.
 func (a *app) addEdge(ctx context.Context, cfg config.Config, pool *pgxpool.Pool, db *postgres.DB) error {
-	verifier, err := auth.New(ctx, cfg.Auth, a.log)
+	verifier, err := auth.New(ctx, cfg.Auth, a.log, auth.RefuseErased(a.eraser.Erased), auth.RefuseAdopted(db.Adoptions.Adopted))
 	if err != nil {
 		return fmt.Errorf("set up sign-in: %w", err)
 	}
-	verifier.RefuseErased(a.eraser.Erased)
-	verifier.RefuseAdopted(db.Adoptions.Adopted)
-	a.health = service.NewHealth(a.log, append(verifier.Checks(),
+	cfg.Page.Mails, cfg.Page.Push, cfg.Page.Geocoder = cfg.Mail.Enabled(), cfg.Push.Enabled(), cfg.Geocoder.URL != nil
+	a.health = service.NewHealth(a.log, service.Details{
+		Features: map[string]bool{
+			"photos": cfg.Page.PhotoStore != "", "comments": bool(cfg.Page.Comments), "mail": cfg.Page.Mails, "push": cfg.Page.Push,
+			"webhooks": true, "guests": bool(cfg.Auth.Guests), "map": cfg.Page.MapFile != "", "geocoder": cfg.Page.Geocoder,
+		},
+		Schema: func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, pool) },
+	}, append(verifier.Checks(),
 		service.Check{Name: "database", Probe: pool.Ping},
 		service.Check{Name: "writes", Probe: a.writes.Probe},
 		service.Check{Name: "schema", Probe: func(ctx context.Context) error { return checkSchema(ctx, pool) }},
@@ -147,25 +152,18 @@ func (a *app) addEdge(ctx context.Context, cfg config.Config, pool *pgxpool.Pool
 		Problems: maps.Clone(admin.Problems),
 	}
 	maps.Copy(edge.Problems, api.MailProblems)
-	if cfg.Page.Mails = cfg.Mail.Enabled(); cfg.Page.Mails {
+	if cfg.Page.Mails {
 		edge.Mail = api.Mail{
 			Contacts: db.Contacts, Digests: db.Digests, Bounces: db.Mails, Keys: email.NewKeys(cfg.Keys), BounceSecret: cfg.Mail.BounceSecret,
 			Own: cfg.Mail.Own(), Callers: api.Callers{Store: db.Callers, Ring: cfg.Keys, Erased: a.eraser.Erased},
 		}
 	}
-	if cfg.Page.Push = cfg.Push.Enabled(); cfg.Page.Push {
+	if cfg.Page.Push {
 		edge.Push = api.Push{Devices: db.Devices, Keys: push.NewKeys(cfg.Keys), Config: &cfg.Push}
 	}
-	if cfg.Page.Geocoder = cfg.Geocoder.URL != nil; cfg.Page.Geocoder {
+	if cfg.Page.Geocoder {
 		edge.Places = geocoder.New(*cfg.Geocoder.URL, cityOf(cfg.Page), cfg.Geocoder.Rate)
 	}
-	a.health.Describe(service.Details{
-		Features: map[string]bool{
-			"photos": cfg.Page.PhotoStore != "", "comments": bool(cfg.Page.Comments), "mail": cfg.Page.Mails, "push": cfg.Page.Push,
-			"webhooks": true, "guests": bool(cfg.Auth.Guests), "map": cfg.Page.MapFile != "", "geocoder": cfg.Page.Geocoder,
-		},
-		Schema: func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, pool) },
-	})
 	cfg.Page.Endpoints = verifier.Endpoints
 	if edge.Page, err = web.New(cfg.Page, cfg.Auth); err != nil {
 		return fmt.Errorf("set up the page: %w", err)

@@ -67,7 +67,7 @@ func openConsole(t *testing.T, r *consumertest.Harness, role auth.Role, webhookB
 	if err != nil {
 		t.Fatal(err)
 	}
-	router := service.NewRouter(doc.Version(), r.Log, service.NewRegistry(), service.NewHealth(r.Log))
+	router := service.NewRouter(doc.Version(), r.Log, service.NewRegistry(), service.NewHealth(r.Log, service.Details{}))
 	router.Group(func(g chi.Router) {
 		g.Use(func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

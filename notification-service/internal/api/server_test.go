@@ -80,7 +80,7 @@ func newServerOn(t *testing.T, pool *pgxpool.Pool, settings ...func(*api.Config)
 	problems := maps.Clone(admin.Problems)
 	maps.Copy(problems, api.MailProblems)
 	cfg := api.Config{Notifications: s.store.Streams, Follows: s.store.Follows, Consents: s.store.Contacts, Streams: hub, Auth: verifier, Metrics: metrics, Log: log,
-		Health: service.NewHealth(log, service.Check{Name: "database", Probe: pool.Ping}),
+		Health: service.NewHealth(log, service.Details{}, service.Check{Name: "database", Probe: pool.Ping}),
 		Mail:   api.Mail{Contacts: s.store.Contacts, Digests: s.store.Digests, Bounces: s.store.Mails, Keys: s.mailKeys, Callers: api.Callers{Store: s.store.Callers, Ring: ring}, BounceSecret: bounceSecret, Own: []string{"no-reply@city.example.org"}},
 		Admin:  operations, Problems: problems, OwnData: postgres.OwnData(pool)}
 	for _, set := range settings {

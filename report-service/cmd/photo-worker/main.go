@@ -78,7 +78,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	waker := relay.NewWaker(cfg.RabbitURL, cfg.Topology, log)
 	announcer := photoworker.NewAnnouncer(cfg.RabbitURL, cfg.Topology, cfg.Keys, log)
 	d := photoworker.Dependencies{
-		Store: postgres.NewPhotoChecks(postgres.NewDB(pool, cfg.Keys, waker.Wake)), Files: files,
+		Store: postgres.NewPhotoChecks(postgres.NewDB(pool, cfg.Keys, waker.Wake, postgres.Rules{})), Files: files,
 		Maker: picture.NewMaker(cfg.MaxPixels, cfg.Budget(), cfg.Share), Lanes: cfg.Lanes(), Hold: cfg.Hold(),
 		Tell: announcer.Tell, Stopping: ctx, Log: log, Metrics: metrics,
 	}
@@ -97,12 +97,10 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	if err != nil {
 		return err
 	}
-	health := service.NewHealth(log, append(checks,
-		service.Check{Name: "consumer", Probe: func(context.Context) error { return groups.Consumer.Healthy() }, Optional: true})...)
-	health.Describe(service.Details{
+	health := service.NewHealth(log, service.Details{
 		Features: map[string]bool{"photos": true, "virus_scanner": cfg.ClamdURL != "", "photo_moderation": cfg.Hold()},
 		Schema:   func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, pool) },
-	})
+	}, append(checks, service.Check{Name: "consumer", Probe: func(context.Context) error { return groups.Consumer.Healthy() }, Optional: true})...)
 	operations, err := service.Listen(ctx, cfg.Operations)
 	if err != nil {
 		return err
@@ -127,6 +125,6 @@ func idle(ctx context.Context, addr string, metrics *prometheus.Registry, log ze
 	if err != nil {
 		return err
 	}
-	health := service.NewHealth(log)
+	health := service.NewHealth(log, service.Details{})
 	return service.Serve(ctx, operations, service.NewOperations(metrics, health), service.ServeOptions{Log: log, Health: health})
 }

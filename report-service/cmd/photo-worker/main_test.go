@@ -436,7 +436,7 @@ func newSystem(t *testing.T) *system {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.store = postgres.NewPhotos(postgres.NewDB(s.pool, keys, func(shards.Set) {}))
+	s.store = postgres.NewPhotos(postgres.NewDB(s.pool, keys, func(shards.Set) {}, postgres.Rules{}))
 	return s
 }
 

@@ -112,7 +112,7 @@ func republish(ctx context.Context, args []string, getenv func(string) string, _
 // upkeepOf returns the upkeep of the database behind pool, in a process without
 // a relay.
 func upkeepOf(pool *pgxpool.Pool, cfg config.Config) *postgres.Upkeep {
-	return postgres.NewUpkeep(postgres.NewDB(pool, cfg.Keys, func(shards.Set) {}))
+	return postgres.NewUpkeep(postgres.NewDB(pool, cfg.Keys, func(shards.Set) {}, postgres.Rules{}))
 }
 
 // withDatabase runs do with the service's configuration.

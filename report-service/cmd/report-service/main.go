@@ -135,13 +135,14 @@ func newCore(pool *pgxpool.Pool, cfg config.Config, log zerolog.Logger, metrics 
 	})}
 	c.outbox = outbox.NewStore(pool, c.relay.Wake)
 	metrics.MustRegister(outbox.NewCollector(c.outbox))
-	c.db = postgres.NewDB(pool, cfg.Keys, c.relay.Wake)
-	c.db.AskOfResolutions(report.Resolutions{VerdictDays: cfg.VerdictDays, NeedPhoto: bool(cfg.ResolveNeedsPhoto)})
-	c.db.LimitGuests(cfg.GuestReports)
+	c.db = postgres.NewDB(pool, cfg.Keys, c.relay.Wake, postgres.Rules{
+		Resolutions:  report.Resolutions{VerdictDays: cfg.VerdictDays, NeedPhoto: bool(cfg.ResolveNeedsPhoto)},
+		QuestionDays: cfg.QuestionDays, GuestReports: cfg.GuestReports,
+	})
 	c.guests = postgres.NewGuests(c.db)
 	c.categories, c.areas = postgres.NewCategories(c.db), postgres.NewAreas(c.db)
 	c.upkeep, c.deadlines, c.duplicates = postgres.NewUpkeep(c.db), postgres.NewDeadlines(c.db), postgres.NewDuplicates(c.db)
-	c.questions = postgres.NewQuestions(c.db, cfg.QuestionDays)
+	c.questions = postgres.NewQuestions(c.db)
 	tables, err := migrations.Tables(migrations.Report)
 	if err != nil {
 		return nil, err
@@ -199,21 +200,18 @@ func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger
 	if err != nil {
 		return nil, err
 	}
-	verifier, err := auth.New(ctx, cfg.Auth, log)
+	verifier, err := auth.New(ctx, cfg.Auth, log, auth.RefuseErased(c.eraser.Erased), auth.RefuseAdopted(c.guests.Adopted))
 	if err != nil {
 		return nil, fmt.Errorf("set up sign-in: %w", err)
 	}
-	verifier.RefuseErased(c.eraser.Erased)
-	verifier.RefuseAdopted(c.guests.Adopted)
 	var comments api.CommentStore
 	if cfg.Comments {
 		comments = postgres.NewComments(c.db)
 	}
-	e := &edge{health: service.NewHealth(log, slices.Concat(verifier.Checks(), storage, c.checks())...)}
-	e.health.Describe(service.Details{
+	e := &edge{health: service.NewHealth(log, service.Details{
 		Features: map[string]bool{"photos": files != nil, "comments": bool(cfg.Comments), "map_bounds": cfg.City != nil, "open311": bool(cfg.Open311), "guests": bool(cfg.Auth.Guests)},
 		Schema:   func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, c.pool) },
-	})
+	}, slices.Concat(verifier.Checks(), storage, c.checks())...)}
 	photos := cfg.Topology.Queue(event.PhotoUploadedKey)
 	compared := reconciliation.NewResults(c.pool, outbox.AuditClosing)
 	var stored func(context.Context) error

@@ -157,7 +157,7 @@ func TestCategoriesAreChecked(t *testing.T) {
 func TestEveryReplicaAndListHasTheNewName(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	other := newReplica(t, s.database)
+	other := newReplica(t, s.database, rules)
 	ann, olga := token(t, "ann", auth.Resident), token(t, "olga", auth.Official)
 	lamp := s.fileAbout(ann, 2, "a lamp")
 	categories := func(s *testServer) []api.Category {

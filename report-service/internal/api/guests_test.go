@@ -261,7 +261,7 @@ func TestGuestSwitch(t *testing.T) {
 	s := newServer(t)
 	g := s.guest("192.0.2.1")
 	g.file()
-	olu, replica := token(t, "olu", auth.Operator), newReplica(t, s.database)
+	olu, replica := token(t, "olu", auth.Operator), newReplica(t, s.database, rules)
 	const path = "/admin/reports/guests"
 	set := func(body string) {
 		t.Helper()

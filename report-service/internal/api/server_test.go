@@ -51,11 +51,14 @@ type testServer struct {
 
 func newServer(t testing.TB, settings ...func(*api.Config)) *testServer {
 	t.Helper()
-	return newReplica(t, pgtest.Report(t).Config().ConnString(), settings...)
+	return newReplica(t, pgtest.Report(t).Config().ConnString(), rules, settings...)
 }
 
+// rules are those of the tests' city.
+var rules = postgres.Rules{Resolutions: report.Resolutions{VerdictDays: 10}, QuestionDays: 10, GuestReports: guestReports}
+
 // newReplica returns another API on a database.
-func newReplica(t testing.TB, database string, settings ...func(*api.Config)) *testServer {
+func newReplica(t testing.TB, database string, rules postgres.Rules, settings ...func(*api.Config)) *testServer {
 	t.Helper()
 	s := &testServer{t: t, logs: new(lockedBuffer), database: database}
 	var err error
@@ -68,19 +71,16 @@ func newReplica(t testing.TB, database string, settings ...func(*api.Config)) *t
 		t.Fatal(err)
 	}
 	log := service.NewLogger(s.logs, "report", "debug")
+	db := postgres.NewDB(s.pool, keys, func(shards.Set) {}, rules)
+	s.db = db
+	guests := postgres.NewGuests(db)
 	verifier, err := auth.New(t.Context(), auth.Config{Mode: auth.Dev, Issuer: "tests", Audience: "cityconnect",
-		Secret: secret, RoleClaim: "role", Addr: "127.0.0.1:0", Guests: true, GuestKey: guestKey}, log)
+		Secret: secret, RoleClaim: "role", Addr: "127.0.0.1:0", Guests: true, GuestKey: guestKey}, log, auth.RefuseAdopted(guests.Adopted))
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Not run: what it publishes is tested elsewhere.
 	publisher := relay.New(relay.Defaults(), relay.Dependencies{Pool: s.pool, Keys: keys, Log: log, Metrics: service.NewRegistry()})
-	db := postgres.NewDB(s.pool, keys, func(shards.Set) {})
-	s.db = db
-	db.LimitGuests(guestReports)
-	guests := postgres.NewGuests(db)
-	verifier.RefuseAdopted(guests.Adopted)
-	db.AskOfResolutions(report.Resolutions{VerdictDays: 10})
 	ctx, end := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- db.Run(ctx) }()
@@ -100,9 +100,9 @@ func newReplica(t testing.TB, database string, settings ...func(*api.Config)) *t
 		Guests:  api.Guests{On: true, Store: guests, PerDay: guestReports, PerAddress: ratelimit.Limit{Turns: guestsPerAddress, Period: time.Hour}},
 		Reports: postgres.NewReports(db), Categories: postgres.NewCategories(db), Areas: postgres.NewAreas(db), CityName: "Kota Bogor", Languages: []string{"en", "id"}, Comments: postgres.NewComments(db), Photos: postgres.NewPhotos(db),
 		Moderation: postgres.NewModeration(db), Workbench: postgres.NewWorkbench(db), Duplicates: postgres.NewDuplicates(db),
-		Deadlines: deadlines, Questions: postgres.NewQuestions(db, 10), Open311: api.Open311{On: true, Applications: postgres.NewOpen311(db)}, ScheduleAudit: upkeep.ScheduleAudit, OwnData: db.OwnData,
+		Deadlines: deadlines, Questions: postgres.NewQuestions(db), Open311: api.Open311{On: true, Applications: postgres.NewOpen311(db)}, ScheduleAudit: upkeep.ScheduleAudit, OwnData: db.OwnData,
 		Schedules: schedules, Outbox: outbox.NewStore(s.pool, publisher.Wake), Relay: publisher, Story: story.NewStore(s.pool, "queue.photo_checks"), Reconciliation: reconciliation.NewResults(s.pool, outbox.AuditClosing), Monitor: monitor.New(), Auth: verifier, Metrics: service.NewRegistry(), Log: log,
-		Health: service.NewHealth(log, service.Check{Name: "database", Probe: s.pool.Ping}),
+		Health: service.NewHealth(log, service.Details{}, service.Check{Name: "database", Probe: s.pool.Ping}),
 		History: func(ctx context.Context, span time.Duration) (history.History, error) {
 			return history.Read(ctx, s.pool, span)
 		},

@@ -8,8 +8,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -140,8 +142,7 @@ func TestVerdictWordsStayPrivate(t *testing.T) {
 func TestPhotoOfTheFinishedWork(t *testing.T) {
 	t.Parallel()
 	_, set := withFiles(t)
-	s := newServer(t, set)
-	s.db.AskOfResolutions(report.Resolutions{NeedPhoto: true})
+	s := newReplica(t, pgtest.Report(t).Config().ConnString(), postgres.Rules{Resolutions: report.Resolutions{NeedPhoto: true}}, set)
 	ann, olga := token(t, "ann", auth.Resident), token(t, "olga", auth.Official)
 	id := s.file(ann, "anonymous").ID
 	path := "/reports/" + id.String()

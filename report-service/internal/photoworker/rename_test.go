@@ -41,7 +41,7 @@ func newCity(t *testing.T) *city {
 		t.Fatal(err)
 	}
 	c.worker = photoworker.New(photoworker.Dependencies{
-		Store: postgres.NewPhotoChecks(postgres.NewDB(c.pool, keys, func(shards.Set) {})), Files: c.files, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
+		Store: postgres.NewPhotoChecks(postgres.NewDB(c.pool, keys, func(shards.Set) {}, postgres.Rules{})), Files: c.files, Log: zerolog.Nop(), Metrics: prometheus.NewRegistry(),
 	})
 	return c
 }

@@ -53,7 +53,7 @@ func TestListsThatReadManyAreCostly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := postgres.NewDB(pool, keys, func(shards.Set) {})
+	db := postgres.NewDB(pool, keys, func(shards.Set) {}, postgres.Rules{})
 	reports, workbench := postgres.NewReports(db), postgres.NewWorkbench(db)
 	filters, forOfficials := listFilters(), officialsFilters()
 	const limit, few = 20, 400

@@ -37,27 +37,29 @@ type DB struct {
 	calendar   cached[calendar.Calendar]
 	areas      cached[*area.List]
 	ends       chan struct{} // holds a value while duplicates may have to follow their original
+	rules      Rules
+}
 
-	resolutions  report.Resolutions
-	guestReports int // of each guest in a day
+// Rules are those of the city. A part of the service that files, asks and resolves nothing
+// needs none.
+type Rules struct {
+	Resolutions  report.Resolutions
+	QuestionDays int // working days that a reporter has for an answer
+	GuestReports int // of each guest within report.GuestDay
 }
 
 // NewDB returns the database behind pool. The keyring seals the recipient of
 // each announcement, and hashes idempotency keys. After a commit that wrote
 // outbox rows, committed is called with their shards, to wake the relay; it must
 // not block.
-func NewDB(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards.Set)) *DB {
+func NewDB(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards.Set), rules Rules) *DB {
 	return &DB{
-		pool: pool, keys: keys,
+		pool: pool, keys: keys, rules: rules,
 		hashKeys:  keys.Derive("cityconnect/report-service/idempotency-keys"),
 		committer: newCommitter(pool, keys, committed),
 		ends:      make(chan struct{}, 1),
 	}
 }
-
-// AskOfResolutions sets what the city asks of its resolutions, which is nothing without it.
-// It is called before anything else.
-func (db *DB) AskOfResolutions(r report.Resolutions) { db.resolutions = r }
 
 // Run writes the changes of Reports and Comments that residents wait for. It
 // returns once ctx has ended and those that it has taken are written, so it has

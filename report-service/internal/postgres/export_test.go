@@ -1,9 +1,16 @@
 package postgres
 
-import "context"
+import (
+	"context"
+
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
 
 // MaxCommits is how many batches are written at a time.
 const MaxCommits = maxCommits
+
+// SetResolutions changes what the city asks of its resolutions.
+func (db *DB) SetResolutions(r report.Resolutions) { db.rules.Resolutions = r }
 
 // Panic makes a change that panics when it is decided.
 func (db *DB) Panic(ctx context.Context) error { return db.committer.do(ctx, panicking{}) }

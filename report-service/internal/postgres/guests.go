@@ -37,10 +37,6 @@ type Guests struct {
 // NewGuests returns the guests in db.
 func NewGuests(db *DB) *Guests { return &Guests{db: db} }
 
-// LimitGuests sets how many reports a guest files within report.GuestDay. It is called
-// before anything else.
-func (db *DB) LimitGuests(reports int) { db.guestReports = reports }
-
 // guestMACs returns by which hashes text, an id or a code, is known, the one in use first.
 func guestMACs(keys *event.Keyring, text string) [][]byte {
 	secrets := keys.Derive(guestPurpose)
@@ -107,8 +103,8 @@ func (db *DB) doAsGuest(ctx context.Context, guestID string, c change, filing bo
 		}
 		now := time.Now()
 		recent := slices.DeleteFunc(g.filed, func(at time.Time) bool { return now.Sub(at) >= report.GuestDay })
-		if over := len(recent) - db.guestReports; over >= 0 {
-			return &report.GuestQuota{PerDay: db.guestReports, Wait: report.GuestDay - now.Sub(recent[over])}
+		if over := len(recent) - db.rules.GuestReports; over >= 0 {
+			return &report.GuestQuota{PerDay: db.rules.GuestReports, Wait: report.GuestDay - now.Sub(recent[over])}
 		}
 		w.others.Queue(`update guests set filed = $2, seen_at = now() where mac = $1`, g.mac, append(recent, now))
 		return nil

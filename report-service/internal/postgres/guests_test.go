@@ -17,7 +17,6 @@ var visitor = report.Reporter{ID: "0f8f1a1e-5f0e-4a5b-9a39-6a1f6a1b2c3d", Guest:
 // code.
 func (f *fixture) livesAsGuest() (own, both, alone report.Filing) {
 	f.t.Helper()
-	f.db.LimitGuests(5)
 	own, both, alone = f.file(visitor, draft(report.Anonymous)), f.file(bob, draft(report.Public)), f.file(bob, draft(report.Public))
 	for _, b := range []struct {
 		id report.Filing

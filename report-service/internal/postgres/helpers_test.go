@@ -103,12 +103,12 @@ func openKeyed(t *testing.T, database, key string, settings ...string) *fixture 
 	db := postgres.NewDB(pool, keys, func(shards shards.Set) {
 		f.wakes.Add(1)
 		f.woken.Or(uint32(shards))
-	})
+	}, postgres.Rules{QuestionDays: questionDays, GuestReports: 5})
 	f.db, f.Reports, f.comments, f.photos = db, postgres.NewReports(db), postgres.NewComments(db), postgres.NewPhotos(db)
 	f.categories, f.areas = postgres.NewCategories(db), postgres.NewAreas(db)
 	f.moderation, f.workbench, f.duplicates = postgres.NewModeration(db), postgres.NewWorkbench(db), postgres.NewDuplicates(db)
 	f.checks, f.deadlines, f.upkeep = postgres.NewPhotoChecks(db), postgres.NewDeadlines(db), postgres.NewUpkeep(db)
-	f.questions = postgres.NewQuestions(db, questionDays)
+	f.questions = postgres.NewQuestions(db)
 	return f
 }
 

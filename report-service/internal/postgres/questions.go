@@ -17,14 +17,10 @@ import (
 )
 
 // Questions are what officials ask the reporters of reports, with their answers.
-type Questions struct {
-	db   *DB
-	days int // on which the city works, for an answer
-}
+type Questions struct{ db *DB }
 
-// NewQuestions returns the questions in db. A reporter has so many working days to
-// answer one.
-func NewQuestions(db *DB, days int) *Questions { return &Questions{db, days} }
+// NewQuestions returns the questions in db.
+func NewQuestions(db *DB) *Questions { return &Questions{db} }
 
 // questionSQL ends the open question of a report $1, if there is one, in the state $2.
 // The caller starts the clock again.
@@ -62,12 +58,12 @@ func (s *Questions) Ask(ctx context.Context, id uuid.UUID, q report.Question) (r
 		if err != nil {
 			return err
 		}
-		last := days.Workday(now, s.days)
+		last := days.Workday(now, s.db.rules.QuestionDays)
 		q.EndsOn = last.String()
 		w.others.Queue(`
 			insert into questions (id, report_id, text, asked_by, asked_at, ends_on, remind_at, ends_at)
 			values ($1, $2, $3, $4, $5, $6::text::date, $7, $8)`,
-			q.ID, id, q.Text, q.By.ID, q.At, q.EndsOn, days.Opens(days.Workday(now, (s.days+1)/2)), days.Ends(last))
+			q.ID, id, q.Text, q.By.ID, q.At, q.EndsOn, days.Opens(days.Workday(now, (s.db.rules.QuestionDays+1)/2)), days.Ends(last))
 		queueDeadline(&w.others, id, days.Wait(d, now))
 		w.record(actRow{reportID: id, by: q.By, kind: report.Asked})
 		return w.enqueueFor(questionAsked(&l.Filing, q.ID, q.EndsOn, q.At), l.Reporter.ID, service.TraceFrom(ctx))

@@ -170,7 +170,7 @@ func TestCountsLookAtNoReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	workbench := postgres.NewWorkbench(postgres.NewDB(watched, keys, func(shards.Set) {}))
+	workbench := postgres.NewWorkbench(postgres.NewDB(watched, keys, func(shards.Set) {}, postgres.Rules{}))
 	if _, err := workbench.Counts(t.Context(), report.Filter{Official: true}); err != nil {
 		t.Fatal(err)
 	}

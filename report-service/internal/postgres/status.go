@@ -26,7 +26,7 @@ func (s *Reports) Move(ctx context.Context, id uuid.UUID, m report.Move) (report
 		return report.View{}, err
 	}
 	c := &statusChange{
-		trace: service.TraceFrom(ctx), id: id, move: m, calendar: days, categories: categories.byID, resolutions: s.db.resolutions,
+		trace: service.TraceFrom(ctx), id: id, move: m, calendar: days, categories: categories.byID, resolutions: s.db.rules.Resolutions,
 	}
 	if err := s.db.committer.do(ctx, c); err != nil {
 		return report.View{}, err

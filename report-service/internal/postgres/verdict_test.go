@@ -24,7 +24,7 @@ import (
 func asking(t *testing.T, privacy report.Privacy) (*fixture, uuid.UUID) {
 	t.Helper()
 	f := idleFixture(t)
-	f.db.AskOfResolutions(report.Resolutions{VerdictDays: 10})
+	f.db.SetResolutions(report.Resolutions{VerdictDays: 10})
 	f.start()
 	id := f.file(ann, f.withTarget(privacy)).ID
 	f.resolve(id)
@@ -305,7 +305,7 @@ func TestSilence(t *testing.T) {
 		t.Errorf("counted %+v by month and %+v by department, want one of each", byMonth, byDepartment)
 	}
 
-	f.db.AskOfResolutions(report.Resolutions{})
+	f.db.SetResolutions(report.Resolutions{})
 	quiet := f.file(ann, draft(report.Public)).ID
 	f.resolve(quiet)
 	if f.asked(quiet, ann.ID) != nil || f.number(`select count(*) from verdicts where report_id = $1`, quiet) != 0 {
@@ -323,7 +323,7 @@ func TestSilence(t *testing.T) {
 func TestDuplicatesDisputeTheOriginal(t *testing.T) {
 	t.Parallel()
 	f := idleFixture(t)
-	f.db.AskOfResolutions(report.Resolutions{VerdictDays: 10})
+	f.db.SetResolutions(report.Resolutions{VerdictDays: 10})
 	f.start()
 	f.runDuplicates()
 	original, second, third := f.file(ann, draft(report.Public)).ID, f.file(bob, draft(report.Anonymous)).ID, f.file(bob, draft(report.Public)).ID
@@ -370,7 +370,7 @@ func TestDuplicatesDisputeTheOriginal(t *testing.T) {
 func TestFewChangesOfMind(t *testing.T) {
 	t.Parallel()
 	f := idleFixture(t)
-	f.db.AskOfResolutions(report.Resolutions{VerdictDays: 10})
+	f.db.SetResolutions(report.Resolutions{VerdictDays: 10})
 	f.start()
 	f.runDuplicates()
 	original, id := f.file(ann, draft(report.Public)).ID, f.file(bob, draft(report.Public)).ID
@@ -468,7 +468,7 @@ func TestQueuePins(t *testing.T) {
 func TestResolveNeedsPhoto(t *testing.T) {
 	t.Parallel()
 	f := idleFixture(t)
-	f.db.AskOfResolutions(report.Resolutions{NeedPhoto: true})
+	f.db.SetResolutions(report.Resolutions{NeedPhoto: true})
 	f.start()
 	f.runDuplicates()
 	id, duplicate := f.file(ann, draft(report.Public)).ID, f.file(bob, draft(report.Public)).ID

@@ -138,12 +138,12 @@ func (need needed) compareCopies(have snapshot) (findings []Finding) {
 		case q.Type != quorum && isDown(q):
 			findings = append(findings, Finding{
 				fmt.Sprintf("queue %s is down with node %s, which has its only copy", q.Name, q.Node),
-				"start that node; then give the queue more copies, as docs/high-availability.md says",
+				"start that node; then give the queue more copies, as docs/performance.md says",
 			})
 		case q.Type != quorum:
 			findings = append(findings, Finding{
 				fmt.Sprintf("queue %s has one copy, in a cluster of %d nodes", q.Name, members),
-				"use a virtual host whose default queue type is quorum, as docs/high-availability.md says",
+				"use a virtual host whose default queue type is quorum, as docs/performance.md says",
 			})
 		case len(q.Online) <= len(q.Members)/2:
 			findings = append(findings, Finding{

@@ -62,6 +62,7 @@ func (h *handler) postpone(work context.Context, j *job, why error) {
 	})
 	h.about(h.log.Debug(), j).Str("reason", failure.Describe(why)).Dur("delay", delay).Msg("a message waits for its turn")
 	h.metrics.postponed.WithLabelValues(h.queue).Inc()
+	j.noted = false // what the database has of it now says that it waits
 	h.forward(work, j, h.topology.RetryExchange(delay), h.queue, failure.Postpone(j.d))
 }
 

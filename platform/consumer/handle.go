@@ -41,6 +41,7 @@ type journal interface {
 	writable(ctx context.Context) error
 	start(ctx context.Context, queue, messageID string) (int, error)
 	giveBack(ctx context.Context, queue, messageID string) error
+	await(ctx context.Context, queue string, messageIDs []string) error
 	finish(ctx context.Context, queue, messageID string) error
 	previous(ctx context.Context, queue string, ids []uuid.UUID) (lookup, error)
 }
@@ -175,9 +176,27 @@ func (h *handler) applyBatch(work context.Context, jobs []*job) (stopped bool) {
 func (h *handler) apply(ctx context.Context, jobs []*job) (seen int, err error) {
 	start := time.Now()
 	seen, err = h.effect.Apply(ctx, h.queue, messages(jobs))
-	failed := err != nil && failure.Classify(err) != failure.Postponed
-	h.metrics.handled(h.queue, time.Since(start), failed)
+	decided, _ := errors.AsType[*failure.Error](err)
+	postponed := decided != nil && decided.Class == failure.Postponed
+	h.metrics.handled(h.queue, time.Since(start), err != nil && !postponed)
+	if postponed || decided != nil && decided.Class == failure.Away {
+		h.await(ctx, jobs)
+	}
 	return seen, err
+}
+
+// await notes that jobs wait for something else than the database, outside of what
+// the broker counts as waiting in their queue, so that they are not said to be missing.
+func (h *handler) await(work context.Context, jobs []*job) {
+	ids := make([]string, len(jobs))
+	for i, j := range jobs {
+		ids[i] = j.msg.ID
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), pingTimeout)
+	defer cancel()
+	if err := h.store.await(ctx, h.queue, ids); err != nil {
+		h.log.Warn().Str("queue", h.queue).Str("error", failure.Describe(err)).Msg("noting that messages wait failed, reconciliation may call them missing")
+	}
 }
 
 func messages(jobs []*job) []Message {

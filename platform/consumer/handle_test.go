@@ -45,6 +45,11 @@ func (s *recorder) giveBack(_ context.Context, _, id string) error {
 	return nil
 }
 
+func (s *recorder) await(_ context.Context, _ string, ids []string) error {
+	s.calls = append(s.calls, "await "+strings.Join(ids, " "))
+	return nil
+}
+
 func (s *recorder) finish(_ context.Context, _, id string) error {
 	s.calls = append(s.calls, "finish "+id)
 	return nil
@@ -133,7 +138,7 @@ func TestStartOfWhatIsGivenBackDoesNotCount(t *testing.T) {
 	work, stop := context.WithCancel(t.Context())
 	h, store, j, log := newUndecided(t, &failure.Error{Class: failure.Away, Text: "the worker stops"}, stop)
 	h.handle(work, []*job{j})
-	if want := []string{"start m", "m", "give back m"}; !slices.Equal(store.calls, want) {
+	if want := []string{"start m", "m", "await m", "give back m"}; !slices.Equal(store.calls, want) {
 		t.Errorf("the store is asked for %q, want %q", store.calls, want)
 	}
 	if len(log.open) != 1 {
@@ -162,7 +167,7 @@ func TestMessageWhoseTurnHasNotComeWaits(t *testing.T) {
 	h.handle(t.Context(), []*job{j})
 	h.forwarding.Wait()
 	h.acks.flush()
-	if want := []string{"start m", "m", "finish m"}; !slices.Equal(store.calls, want) {
+	if want := []string{"start m", "m", "await m"}; !slices.Equal(store.calls, want) {
 		t.Errorf("the store is asked for %q, want %q", store.calls, want)
 	}
 	if want := h.topology.RetryExchange(5 * time.Second); published.exchange != want || published.key != "q" || published.msg.MessageId != "m" {

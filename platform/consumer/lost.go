@@ -98,7 +98,7 @@ func (q *queueWorkers) noteExists(ctx context.Context, there bool, messages int)
 	switch {
 	case there:
 		q.stats.exists.Store(true)
-		if messages == 0 {
+		if messages == 0 && q.breaker.isClosed() { // else the workers hold some that are not done
 			q.emptyAt.Store(time.Now().Unix())
 		}
 		q.noteLoss(ctx)

@@ -53,6 +53,19 @@ func (s *store) start(ctx context.Context, queue, messageID string) (int, error)
 	return starts, nil
 }
 
+// await notes that messages wait, and takes back their starts: the process has not died
+// of them. The note goes when they come to an end.
+func (s *store) await(ctx context.Context, queue string, messageIDs []string) error {
+	_, err := s.pool.Exec(ctx, `
+		insert into message_starts (queue, message_id, starts)
+		select $1, id, 0 from unnest($2::text[]) as m (id) order by id
+		on conflict (queue, message_id) do update set started_at = now(), starts = 0`, queue, messageIDs)
+	if err != nil {
+		return fmt.Errorf("note waiting messages: %w", err)
+	}
+	return nil
+}
+
 // giveBack takes back the last start of a message.
 func (s *store) giveBack(ctx context.Context, queue, messageID string) error {
 	_, err := s.pool.Exec(ctx, `

@@ -83,4 +83,9 @@ func TestStarts(t *testing.T) {
 	}
 	start(votes, "b", 1)
 	start(votes, "a", 2)
+	if err := store.await(t.Context(), votes, []string{"c", "a"}); err != nil {
+		t.Fatal(err)
+	}
+	start(votes, "a", 1)
+	start(votes, "c", 1)
 }

@@ -14,7 +14,8 @@ create table processed_messages (
 create index processed_messages_age on processed_messages (processed_at);
 
 -- Messages that were in hand when a process died: how often they were
--- started since. A row goes when the message comes to an end.
+-- started since. One without a start waits for its turn, or for something that is
+-- away. A row goes when the message comes to an end.
 create table message_starts (
   queue text not null,
   message_id text not null,

@@ -234,7 +234,13 @@ func (r *Reconciler) compare(ctx context.Context, tx pgx.Tx, d due, since time.T
 		}
 		res.expected += len(ids)
 		res.missing = append(res.missing, left...)
-		d.drained = d.drained && (len(left) == 0 || time.Since(r.group.EmptyAt(q.Name)) < emptyFor)
+		if len(left) > 0 && d.drained {
+			waits, err := r.store.waits(ctx, tx, q.Name, left)
+			if err != nil {
+				return res, err
+			}
+			d.drained = !waits && time.Since(r.group.EmptyAt(q.Name)) < emptyFor
+		}
 	}
 	if d.early { // nobody knows which of them were for the group
 		res.expected, res.missing = res.expected-len(res.missing), nil

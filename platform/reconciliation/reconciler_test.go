@@ -168,13 +168,18 @@ func (h *harness) count(sql string, args ...any) (n int) {
 func TestWhatMayStillComeIsNotMissing(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, "")
-	m, _ := h.next(3)
+	m, ids := h.next(3)
 	h.receive(m)
 	h.emptyAt = time.Now().Add(-2 * emptyFor)
 	if state, _ := h.check(1, 2*len(h.waits)); state != Waiting {
 		t.Errorf("while its queue is not empty it is %s, want waiting", state)
 	}
 	h.emptyAt = time.Now().Add(time.Hour)
+	h.exec(`insert into message_starts (queue, message_id, starts) values ($1, $2, 0)`, testQueue, ids[1].String())
+	if state, _ := h.check(1, 2*len(h.waits)); state != Waiting {
+		t.Errorf("while its consumer puts one off it is %s, want waiting", state)
+	}
+	h.exec(`update message_starts set started_at = now() - $1::interval`, putOffFor)
 	h.exec(`update reconciliation_manifests set check_at = now() - 2 * $1::interval`, late)
 	if _, err := h.Check(t.Context()); err != nil {
 		t.Fatal(err)

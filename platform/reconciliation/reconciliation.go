@@ -50,6 +50,9 @@ const (
 	late = time.Minute
 	// emptyFor is how old the sight of an empty queue may be.
 	emptyFor = time.Minute
+	// putOffFor is how old the sight of a message may be that its consumer has put off.
+	// It comes again within seconds, if its queue is empty.
+	putOffFor = 10 * time.Minute
 	// gapGrace is how long after its successor a manifest may come.
 	gapGrace = 5 * time.Minute
 )
@@ -77,7 +80,7 @@ type assessment struct {
 	left      int           // messages that are not accounted for
 	overdue   time.Duration // how much later than planned this check is
 	age       time.Duration // of the manifest
-	drained   bool          // the queues of what is left were seen empty a moment ago
+	drained   bool          // the queues of what is left were seen empty a moment ago, and nothing of it was put off
 	explained bool          // by a restore, or by a broker that lost its disk
 }
 

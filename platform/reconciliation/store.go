@@ -141,6 +141,18 @@ func (s *store) left(ctx context.Context, tx pgx.Tx, queue string, ids []uuid.UU
 	return left, nil
 }
 
+// waits reports whether the consumer of queue has put off one of the ids a moment ago.
+func (s *store) waits(ctx context.Context, tx pgx.Tx, queue string, ids []uuid.UUID) (waits bool, err error) {
+	err = tx.QueryRow(ctx, `
+		select exists (select from message_starts
+		  where queue = $1 and message_id = any($2::uuid[]::text[]) and started_at > now() - $3::interval)`,
+		queue, ids, putOffFor).Scan(&waits)
+	if err != nil {
+		return false, fmt.Errorf("look for messages that wait: %w", err)
+	}
+	return waits, nil
+}
+
 // A result is what a check leaves behind.
 type result struct {
 	state    State

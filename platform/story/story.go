@@ -111,7 +111,7 @@ select processed_at, 'handled', consumer, null::int, null, null, null::timestamp
 from processed_messages where consumer = any($1) and message_id = $2
 union all
 select started_at, 'restarted', queue, starts, null, null, null, null, null
-from message_starts where queue = any($1) and message_id = $2
+from message_starts where queue = any($1) and message_id = $2 and starts > 0
 union all
 select parked_at, 'parked', queue, null, null, null, due_at, null, null
 from delayed_messages where queue = any($1) and message_id = $2

@@ -47,7 +47,7 @@ func fill(t *testing.T, pool *pgxpool.Pool, message string) (letter int64, first
 		values ($1, $2, 3, 'transient: busy', 'transient', 'SQLSTATE 55P03', null), ($1, $3, 0, '', 'permanent', 'REPORT_TITLE', $4)`,
 		letter, at(40), at(80), first)
 	exec(`insert into processed_messages (consumer, message_id, processed_at) values ($1, $2, $3)`, votes, message, at(101))
-	exec(`insert into message_starts (queue, message_id, starts, started_at) values ($1, $2, 2, $3)`, webhooks, message, at(2))
+	exec(`insert into message_starts (queue, message_id, starts, started_at) values ($1, $2, 2, $3), ($4, $2, 0, $3)`, webhooks, message, at(2), votes)
 	exec(`insert into delayed_messages (queue, message_id, type, due_at, body, properties, headers, parked_at)
 		values ($1, $2, 'report.vote.received', $3, '{}', '{}', '{}', $4)`, webhooks, message, at(200), at(3))
 	return letter, first, second

@@ -49,9 +49,13 @@ func (h *handler) withDatabase(work context.Context, fn func(ctx context.Context
 		away := false
 		if err != nil {
 			class := failure.Classify(err)
-			away = class == failure.Away || class == failure.Transient && !steady
-			if _, refused := errors.AsType[*pgconn.PgError](err); class == failure.Transient || refused {
-				away = h.cannotWrite(work) && class != failure.Permanent || away
+			away = class == failure.Away
+			// What the effect has decided says all: the database had no part in it.
+			if _, decided := errors.AsType[*failure.Error](err); !decided {
+				away = away || class == failure.Transient && !steady
+				if _, refused := errors.AsType[*pgconn.PgError](err); class == failure.Transient || refused {
+					away = h.cannotWrite(work) && class != failure.Permanent || away
+				}
 			}
 		}
 		h.breaker.record(probe, away)

@@ -90,6 +90,8 @@ func TestWithDatabaseTellsAwayFromFailing(t *testing.T) {
 		{"a code of a later version", answers, fails(0, pgError("ZZ999")), true},
 		{"a value is too large", answers, fails(0, pgError("22003")), false},
 		{"a key does not exist", answers, fails(0, pgError("23503")), false},
+		{"the effect's own time is over, on a slow machine", never, fails(timeout, &failure.Error{Class: failure.Transient, Err: context.DeadlineExceeded}), false},
+		{"the effect knows that something else is away", answers, fails(0, &failure.Error{Class: failure.Away}), true},
 		{"panic", answers, func(context.Context) error { panic("canary") }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

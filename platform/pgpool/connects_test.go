@@ -55,6 +55,26 @@ func TestServerIsNotStormed(t *testing.T) {
 	eventually.True(t, "the server is reached", func() bool { return pool.Ping(t.Context()) == nil })
 }
 
+// A caller whose time is over gets no connection, and learns nothing about the server.
+func TestEndedContextIsNotAway(t *testing.T) {
+	t.Parallel()
+	server := pgtest.StartServer(t)
+	pool := open(t, server.URL("postgres")+"&connect_timeout=60")
+	ended, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	if err := pool.Ping(ended); pgpool.Classify(err) != pgpool.Busy {
+		t.Errorf("class %q, want %q (error: %v)", pgpool.Classify(err), pgpool.Busy, err)
+	}
+	server.Pause()
+	defer server.Resume()
+	pool.Reset()
+	ending, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond) // while it connects
+	defer cancel()
+	if err := pool.Ping(ending); pgpool.Classify(err) != pgpool.Busy {
+		t.Errorf("class %q, want %q (error: %v)", pgpool.Classify(err), pgpool.Busy, err)
+	}
+}
+
 // connectionsTo returns how many connections the server at address has, or would
 // have if it took them.
 func connectionsTo(t *testing.T, address string) (n int) {

@@ -142,7 +142,7 @@ func (w *Worker) Consumer() consumer.Config {
 	c := consumer.Defaults()
 	c.Workers = w.workers()
 	c.Prefetch, c.BatchSize = 1, 1
-	c.ApplyTimeout, c.StallAfter = w.Timeout, w.Timeout
+	c.ApplyTimeout, c.StallAfter = w.Timeout, w.Timeout+photoworker.VerdictTimeout
 	c.MaxAttempts = 20
 	return c
 }

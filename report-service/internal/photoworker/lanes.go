@@ -2,7 +2,6 @@ package photoworker
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/google/uuid"
@@ -36,7 +35,7 @@ func newLanes(l Lanes) *lanes {
 	}
 }
 
-var errLaneTaken = &failure.Error{Class: failure.Postponed, Text: "other large pictures are being made"}
+var errLaneTaken = &failure.Error{Class: failure.Postponed, Text: "other pictures are being made"}
 
 // tryAgain returns an error if photo is known to be large and its lane is taken.
 func (l *lanes) tryAgain(photo uuid.UUID) error {
@@ -58,7 +57,7 @@ func (l *lanes) tryAgain(photo uuid.UUID) error {
 func (l *lanes) enter(ctx context.Context, photo uuid.UUID, large bool) (leave func(), err error) {
 	if !large {
 		if err := l.small.Acquire(ctx, 1); err != nil {
-			return nil, fmt.Errorf("wait for other pictures: %w", err)
+			return nil, errLaneTaken
 		}
 		return func() { l.small.Release(1) }, nil
 	}

@@ -10,7 +10,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -131,10 +130,17 @@ func (w *Worker) check(ctx context.Context, queue string, m consumer.Message) (s
 		tell := func(stage event.PhotoStage) {
 			w.Tell(unchecked.Uploader, event.PhotoProgress{ReportID: uploaded.ReportID, PhotoID: uploaded.PhotoID, Stage: stage})
 		}
-		if verdict, err = w.look(ctx, uploaded.PhotoID, unchecked.Key, tell); err != nil {
+		verdict, err = w.look(ctx, uploaded.PhotoID, unchecked.Key, tell)
+		if errors.Is(err, errTooSlow) && failure.Retries(m.Headers)+1 >= maxTooSlow {
+			verdict, err = report.Judgement{Reason: report.PhotoFailed}, nil
+		}
+		if err != nil {
 			return false, err
 		}
 	}
+	// The picture may have used up the time that ctx allows.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), VerdictTimeout)
+	defer cancel()
 	seen, kept, err := w.Store.Judge(ctx, queue, m, verdict)
 	if err != nil || seen || !unchecked.Checking {
 		return seen, err
@@ -147,6 +153,17 @@ func (w *Worker) check(ctx context.Context, queue string, m consumer.Message) (s
 	w.seconds.Observe(time.Since(began).Seconds())
 	return seen, nil
 }
+
+// VerdictTimeout bounds what is done once the verdict on a photo is known.
+const VerdictTimeout = 10 * time.Second
+
+// maxTooSlow is how many attempts at a photo may take too long. Once is an accident of
+// the machine; the third time the picture is the cause, and it holds up other large ones.
+const maxTooSlow = 3
+
+// errTooSlow says that the work on a picture took longer than it may. That spends an
+// attempt, and says nothing about the database.
+var errTooSlow = &failure.Error{Class: failure.Transient, Text: "the picture was not made within PHOTO_TIMEOUT"}
 
 func label(v report.Judgement) string {
 	if v.Reason != "" {
@@ -197,7 +214,12 @@ func (w *Worker) look(ctx context.Context, photo uuid.UUID, key string, tell fun
 		w.Log.Info().Str("photo_id", photo.String()).Str("reason", string(refused.Reason)).Msg("photo refused")
 		return report.Judgement{Reason: refused.Reason}, nil
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, picture.ErrNoMemory):
+		return report.Judgement{}, errLaneTaken
+	case err != nil && ctx.Err() != nil:
+		return report.Judgement{}, errTooSlow
+	case err != nil:
 		return report.Judgement{}, err
 	}
 	for size, file := range made.Files {
@@ -229,7 +251,7 @@ func (w *Worker) untilStopped(ctx context.Context) (context.Context, context.Can
 // log.
 func (w *Worker) away(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil { // the time is over, so this counts as an attempt
-		return fmt.Errorf("use %s: %w", what, ctx.Err())
+		return &failure.Error{Class: failure.Transient, Text: what + " did not answer within PHOTO_TIMEOUT", Err: err}
 	}
 	w.Log.Warn().Err(err).Msg(what + " cannot be used, photos wait until it can")
 	return &failure.Error{Class: failure.Away, Text: what + " cannot be used", Err: err}

@@ -11,6 +11,7 @@ package picture
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -42,6 +43,9 @@ const (
 	// needs it all: that of a telephone's picture.
 	spared = 100 << 20
 )
+
+// ErrNoMemory says that other pictures had the memory until the context ended.
+var ErrNoMemory = errors.New("other pictures have the memory")
 
 // A Refusal says why no pictures can be made of an upload: it is an answer for
 // the uploader, not a failure of the program.
@@ -136,7 +140,7 @@ func (m *Maker) Make(ctx context.Context, upload []byte) (made Pictures, err err
 	}
 	release, err := m.acquire(ctx, need, pixels > m.maxUnpaced)
 	if err != nil {
-		return Pictures{}, fmt.Errorf("wait for memory: %w", err)
+		return Pictures{}, fmt.Errorf("%w: %w", ErrNoMemory, err)
 	}
 	defer release()
 

@@ -11,8 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/delay"
 	"github.com/cityconnect/cityconnect/platform/fault"
@@ -53,7 +53,7 @@ func (a *API) listDelayed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer := api.DelayedMessagePage{Items: each(entries[:min(limit, len(entries))], delayedOf)}
+	answer := notificationapi.DelayedMessagePage{Items: each(entries[:min(limit, len(entries))], delayedOf)}
 	if len(entries) > limit {
 		answer.NextCursor = writePosition(entries[limit-1])
 	}
@@ -133,10 +133,10 @@ func delayedKey(r *http.Request) (queue, id string, err error) {
 
 // delayedOf returns a message as operators see it: persons who are named in it are
 // masked, and the recipient stays sealed.
-func delayedOf(e delay.Entry) api.DelayedMessage {
-	return api.DelayedMessage{
+func delayedOf(e delay.Entry) notificationapi.DelayedMessage {
+	return notificationapi.DelayedMessage{
 		Queue: e.Queue, MessageID: e.MessageID, Type: e.Type, DueAt: e.DueAt, ParkedAt: e.ParkedAt,
-		Properties: api.DeadLetterProperties{
+		Properties: notificationapi.DeadLetterProperties{
 			ContentType: e.Properties.ContentType, AppID: e.Properties.AppID, Timestamp: e.Properties.Timestamp,
 		},
 		Headers: deadletter.MaskHeaders(e.Headers),

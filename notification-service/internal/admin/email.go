@@ -4,9 +4,9 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
@@ -32,13 +32,13 @@ func readEmail(store EmailStore, rounding *crowd.Rounding, w http.ResponseWriter
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, api.EmailStatus{
+	return service.Encode(w, http.StatusOK, notificationapi.EmailStatus{
 		AsOf: figures.AsOf,
-		Lanes: each(figures.Lanes, func(l email.LaneStatus) api.MailLane {
-			return api.MailLane{Lane: l.Lane, Waiting: int32(l.Waiting), WaitingSince: valueOf(l.Since)}
+		Lanes: each(figures.Lanes, func(l email.LaneStatus) notificationapi.MailLane {
+			return notificationapi.MailLane{Lane: l.Lane, Waiting: int32(l.Waiting), WaitingSince: valueOf(l.Since)}
 		}),
-		Bounces: each(figures.Bounces, func(b email.BounceCount) api.MailBounces {
-			return api.MailBounces{Lane: b.Lane, Code: b.Code, Hard: b.Hard, Count: int32(b.People)}
+		Bounces: each(figures.Bounces, func(b email.BounceCount) notificationapi.MailBounces {
+			return notificationapi.MailBounces{Lane: b.Lane, Code: b.Code, Hard: b.Hard, Count: int32(b.People)}
 		}),
 	})
 }

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/platform/audit"
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -60,7 +60,7 @@ func (a *API) stats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, api.DeadLetterStats{Items: each(stats, statOf)})
+	return service.Encode(w, http.StatusOK, notificationapi.DeadLetterStats{Items: each(stats, statOf)})
 }
 
 // groups handles GET /admin/dlq/groups.
@@ -70,12 +70,12 @@ func (a *API) groups(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, api.DeadLetterGroups{Items: each(groups, groupOf)})
+	return service.Encode(w, http.StatusOK, notificationapi.DeadLetterGroups{Items: each(groups, groupOf)})
 }
 
 // note handles PUT /admin/dlq/groups/note.
 func (a *API) note(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[api.NewDeadLetterNote](r)
+	request, err := service.Decode[notificationapi.NewDeadLetterNote](r)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer := api.DeadLetterPage{Items: each(entries[:min(limit, len(entries))], letterOf)}
+	answer := notificationapi.DeadLetterPage{Items: each(entries[:min(limit, len(entries))], letterOf)}
 	if len(entries) > limit {
 		answer.NextCursor = strconv.FormatInt(entries[limit-1].ID, 10)
 	}
@@ -161,7 +161,7 @@ func (a *API) export(w http.ResponseWriter, r *http.Request) error {
 
 // edit handles POST /admin/dlq/messages/{id}/edit.
 func (a *API) edit(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[api.DeadLetterEdit](r)
+	request, err := service.Decode[notificationapi.DeadLetterEdit](r)
 	if err != nil {
 		return err
 	}
@@ -179,13 +179,13 @@ func (a *API) edit(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if request.DryRun {
-		return service.Encode(w, http.StatusOK, api.DeadLetterEdited{Changes: each(edit.Changes, changeOf)})
+		return service.Encode(w, http.StatusOK, notificationapi.DeadLetterEdited{Changes: each(edit.Changes, changeOf)})
 	}
 	id, err := a.store.Edit(r.Context(), auth.Must(r).ID, entry.ID, edit)
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusCreated, api.DeadLetterEdited{ID: id, MessageID: edit.ID, Changes: each(edit.Changes, changeOf)})
+	return service.Encode(w, http.StatusCreated, notificationapi.DeadLetterEdited{ID: id, MessageID: edit.ID, Changes: each(edit.Changes, changeOf)})
 }
 
 // discardOne handles POST /admin/dlq/messages/{id}/discard.
@@ -197,7 +197,7 @@ func (a *API) discardOne(w http.ResponseWriter, r *http.Request) error {
 	if entry.State != deadletter.Open {
 		return deadletter.ErrNotOpen
 	}
-	request, err := service.Decode[api.DeadLetterDiscard](r)
+	request, err := service.Decode[notificationapi.DeadLetterDiscard](r)
 	if err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (a *API) discardOne(w http.ResponseWriter, r *http.Request) error {
 
 // discardMany handles POST /admin/dlq/discard.
 func (a *API) discardMany(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[api.DeadLettersDiscard](r)
+	request, err := service.Decode[notificationapi.DeadLettersDiscard](r)
 	if err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (a *API) discard(w http.ResponseWriter, r *http.Request, s deadletter.Selec
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, api.DeadLettersDiscarded{Discarded: int64(n)})
+	return service.Encode(w, http.StatusOK, notificationapi.DeadLettersDiscarded{Discarded: int64(n)})
 }
 
 // restore handles POST /admin/dlq/messages/{id}/restore.
@@ -227,7 +227,7 @@ func (a *API) restore(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	request, err := service.Decode[api.DeadLetterRestore](r)
+	request, err := service.Decode[notificationapi.DeadLetterRestore](r)
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (a *API) audit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer := api.AuditPage{Items: each(entries[:min(limit, len(entries))], auditOf)}
+	answer := notificationapi.AuditPage{Items: each(entries[:min(limit, len(entries))], auditOf)}
 	if len(entries) > limit {
 		answer.NextCursor = strconv.FormatInt(entries[limit-1].ID, 10)
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 )
 
@@ -25,14 +25,14 @@ func TestNotesOnGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := "/admin/dlq/groups/note?queue=q&error_class=permanent&error_group=no+such+thing"
-	var note api.DeadLetterNote
+	var note notificationapi.DeadLetterNote
 	c.ask("PUT", path, `{"text":"wait until Monday"}`, `"0"`, http.StatusOK, &note)
 	if note.Text != "wait until Monday" || note.Author != "operator-1" {
 		t.Errorf("the note is %+v", note)
 	}
-	var groups api.DeadLetterGroups
+	var groups notificationapi.DeadLetterGroups
 	c.call("GET", "/admin/dlq/groups", "", http.StatusOK, &groups)
-	var page api.DeadLetterPage
+	var page notificationapi.DeadLetterPage
 	c.call("GET", "/admin/dlq/messages", "", http.StatusOK, &page)
 	if groups.Items[0].Note.Text != note.Text || page.Items[0].Note.Text != note.Text {
 		t.Errorf("group %+v and letter %+v, want the note with both", groups.Items[0], page.Items[0])

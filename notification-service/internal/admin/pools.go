@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -36,7 +36,7 @@ func (a *API) poolOperations() openapi.Operations {
 
 // listPools handles GET /admin/workers.
 func (a *API) listPools(w http.ResponseWriter, _ *http.Request) error {
-	return service.Encode(w, http.StatusOK, api.WorkerPools{
+	return service.Encode(w, http.StatusOK, notificationapi.WorkerPools{
 		Items: each(a.pools.Pools(), a.pool), Waiting: each(a.pools.Waiting(), waitingQueueOf),
 		Findings: each(a.checker.Findings(), findingOf), Nodes: each(a.checker.Nodes(), nodeOf),
 	})
@@ -44,7 +44,7 @@ func (a *API) listPools(w http.ResponseWriter, _ *http.Request) error {
 
 // changePool handles PATCH /admin/workers/{queue}.
 func (a *API) changePool(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[api.WorkerPoolChange](r)
+	request, err := service.Decode[notificationapi.WorkerPoolChange](r)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (a *API) changePool(w http.ResponseWriter, r *http.Request) error {
 }
 
 // pool is what operators see of p, with where its queue is in a cluster.
-func (a *API) pool(p consumer.Pool) api.WorkerPool {
+func (a *API) pool(p consumer.Pool) notificationapi.WorkerPool {
 	pool := poolOf(p)
 	if copies := a.checker.Copies(p.Queue); copies != nil {
 		pool.Copies = new(copiesOf(*copies))

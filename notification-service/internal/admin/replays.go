@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -26,7 +26,7 @@ func (a *API) replayOperations() openapi.Operations {
 
 // createReplay handles POST /admin/dlq/replays.
 func (a *API) createReplay(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[api.ReplayRequest](r)
+	request, err := service.Decode[notificationapi.ReplayRequest](r)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (a *API) createReplay(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, api.ReplayDryRun{WouldSend: int64(n), Groups: each(groups, groupOf)})
+	return service.Encode(w, http.StatusOK, notificationapi.ReplayDryRun{WouldSend: int64(n), Groups: each(groups, groupOf)})
 }
 
 // replayOne handles POST /admin/dlq/messages/{id}/replay.
@@ -82,7 +82,7 @@ func (a *API) replays(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, api.Replays{Items: each(replays, replayOf)})
+	return service.Encode(w, http.StatusOK, notificationapi.Replays{Items: each(replays, replayOf)})
 }
 
 // readReplay handles GET /admin/dlq/replays/{id}.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/platform/story"
@@ -36,15 +36,15 @@ func tell(stories Stories) func(http.ResponseWriter, *http.Request) error {
 				return err
 			}
 		}
-		return service.Encode(w, http.StatusOK, api.MessageStory{Entries: each(entries, storyEntryOf)})
+		return service.Encode(w, http.StatusOK, notificationapi.MessageStory{Entries: each(entries, storyEntryOf)})
 	}
 }
 
-func storyEntryOf(e story.Entry) api.StoryEntry {
-	return api.StoryEntry{
-		At: e.At, Kind: api.StoryEntryKind(e.Kind), Place: e.Place,
+func storyEntryOf(e story.Entry) notificationapi.StoryEntry {
+	return notificationapi.StoryEntry{
+		At: e.At, Kind: notificationapi.StoryEntryKind(e.Kind), Place: e.Place,
 		Attempts: valueOf(e.Attempts), Class: valueOf(e.Class), Reason: valueOf(e.Reason), Status: valueOf(e.Status),
-		DurationMs: valueOf(e.DurationMs), Until: valueOf(e.Until), State: api.DeliveryState(valueOf(e.State)),
+		DurationMs: valueOf(e.DurationMs), Until: valueOf(e.Until), State: notificationapi.DeliveryState(valueOf(e.State)),
 		DeadLetterID: valueOf(e.DeadLetter), DeliveryID: valueOf(e.Delivery), ReplayID: valueOf(e.Replay), Number: valueOf(e.Number),
 	}
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/story"
 )
 
@@ -24,8 +24,8 @@ func TestStoryOfAMessage(t *testing.T) {
 	var letters page[letter]
 	c.call(http.MethodGet, "/admin/dlq/messages", "", http.StatusOK, &letters)
 	dead := letters.Items[0]
-	tell := func(id string) (kinds []api.StoryEntryKind) {
-		var told api.MessageStory
+	tell := func(id string) (kinds []notificationapi.StoryEntryKind) {
+		var told notificationapi.MessageStory
 		text := c.call(http.MethodGet, "/admin/messages/"+id+"/story", "", http.StatusOK, &told)
 		for _, secret := range []string{"alice", "voter", "canary", "operator-1"} {
 			if strings.Contains(text, secret) {
@@ -34,13 +34,13 @@ func TestStoryOfAMessage(t *testing.T) {
 		}
 		for _, e := range told.Entries {
 			kinds = append(kinds, e.Kind)
-			if e.Place != dead.Queue || e.Kind == api.StoryEntryKindDeadLettered && (e.Class != dead.Class || e.DeadLetterID != dead.ID || e.Attempts != 1) {
+			if e.Place != dead.Queue || e.Kind == notificationapi.StoryEntryKindDeadLettered && (e.Class != dead.Class || e.DeadLetterID != dead.ID || e.Attempts != 1) {
 				t.Errorf("entry %+v, want one of dead letter %+v", e, dead)
 			}
 		}
 		return kinds
 	}
-	if got := tell(dead.MessageID); !slices.Equal(got, []api.StoryEntryKind{api.StoryEntryKindDeadLettered}) {
+	if got := tell(dead.MessageID); !slices.Equal(got, []notificationapi.StoryEntryKind{notificationapi.StoryEntryKindDeadLettered}) {
 		t.Errorf("a dead letter: %q", got)
 	}
 	vote := c.Vote("alice")
@@ -48,7 +48,7 @@ func TestStoryOfAMessage(t *testing.T) {
 	c.EventuallyEqual("effects", 1, func() int {
 		return c.Count(`select count(*) from processed_messages where message_id = $1`, vote.ID)
 	})
-	if got := tell(vote.ID); !slices.Equal(got, []api.StoryEntryKind{api.StoryEntryKindHandled}) {
+	if got := tell(vote.ID); !slices.Equal(got, []notificationapi.StoryEntryKind{notificationapi.StoryEntryKindHandled}) {
 		t.Errorf("a message with its effect: %q", got)
 	}
 	for _, unknown := range []string{uuid.NewString(), "%00", "%ff", strings.Repeat("x", 255)} {

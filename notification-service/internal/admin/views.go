@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/platform/audit"
+	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/topology"
@@ -26,14 +26,14 @@ func each[From, To any](items []From, view func(From) To) []To {
 
 // letterOf returns a dead letter as operators see it: persons who are named in it are
 // masked, and the recipient stays sealed.
-func letterOf(e deadletter.Entry) api.DeadLetter {
-	return api.DeadLetter{
+func letterOf(e deadletter.Entry) notificationapi.DeadLetter {
+	return notificationapi.DeadLetter{
 		ID: e.ID, Queue: e.Queue, MessageID: e.MessageID, Type: e.Type,
 		ErrorClass: e.Class, Error: e.Error, ErrorGroup: e.Group, Deaths: int32(e.Deaths),
 		FirstFailedAt: e.FirstFailedAt, FailedAt: e.FailedAt, ArchivedAt: e.ArchivedAt,
-		State: api.DeadLetterState(e.State), ClosedAt: valueOf(e.ClosedAt), CloseReason: e.CloseReason,
+		State: notificationapi.DeadLetterState(e.State), ClosedAt: valueOf(e.ClosedAt), CloseReason: e.CloseReason,
 		ParentID: valueOf(e.ParentID), ReplayID: valueOf(e.ReplayID),
-		Properties: api.DeadLetterProperties{
+		Properties: notificationapi.DeadLetterProperties{
 			ContentType: e.Properties.ContentType, AppID: e.Properties.AppID, Timestamp: e.Properties.Timestamp,
 		},
 		Headers: deadletter.MaskHeaders(e.Headers),
@@ -42,45 +42,45 @@ func letterOf(e deadletter.Entry) api.DeadLetter {
 	}
 }
 
-func attemptOf(a deadletter.Attempt) api.DeadLetterAttempt {
-	return api.DeadLetterAttempt{
+func attemptOf(a deadletter.Attempt) notificationapi.DeadLetterAttempt {
+	return notificationapi.DeadLetterAttempt{
 		FailedAt: a.FailedAt, Retries: int32(a.Retries), RetryReason: a.RetryReason,
 		ErrorClass: a.Class, Error: a.Error, ReplayID: valueOf(a.ReplayID),
 	}
 }
 
-func statOf(s deadletter.Stat) api.DeadLetterStat {
-	return api.DeadLetterStat{
+func statOf(s deadletter.Stat) notificationapi.DeadLetterStat {
+	return notificationapi.DeadLetterStat{
 		Queue: s.Queue, Open: int64(s.Open), Replaying: int64(s.Replaying),
 		Resolved: int64(s.Resolved), Discarded: int64(s.Discarded), OldestOpenAt: valueOf(s.OldestAt),
 	}
 }
 
-func groupOf(g deadletter.Group) api.DeadLetterGroup {
-	return api.DeadLetterGroup{
+func groupOf(g deadletter.Group) notificationapi.DeadLetterGroup {
+	return notificationapi.DeadLetterGroup{
 		Queue: g.Queue, ErrorClass: g.Class, ErrorGroup: g.Group,
 		Open: int64(g.Open), Oldest: g.Oldest, Newest: g.Newest, SampleID: g.Sample,
 		Note: noteOf(valueOf(g.Note)),
 	}
 }
 
-func noteOf(n deadletter.Note) api.DeadLetterNote {
-	return api.DeadLetterNote{Text: n.Text, Author: n.Author, WrittenAt: n.WrittenAt, Version: n.Version}
+func noteOf(n deadletter.Note) notificationapi.DeadLetterNote {
+	return notificationapi.DeadLetterNote{Text: n.Text, Author: n.Author, WrittenAt: n.WrittenAt, Version: n.Version}
 }
 
-func changeOf(c deadletter.Change) api.DeadLetterChange {
-	return api.DeadLetterChange{Field: c.Field, Before: c.Before, After: c.After}
+func changeOf(c deadletter.Change) notificationapi.DeadLetterChange {
+	return notificationapi.DeadLetterChange{Field: c.Field, Before: c.Before, After: c.After}
 }
 
-func auditOf(e audit.Entry) api.AuditEntry {
-	return api.AuditEntry{
+func auditOf(e audit.Entry) notificationapi.AuditEntry {
+	return notificationapi.AuditEntry{
 		ID: e.ID, At: e.At, Actor: e.Actor, Action: string(e.Action), DeadLetterID: valueOf(e.DeadLetter),
 		ReplayID: valueOf(e.Replay), Queue: valueOf(e.Queue), Detail: e.Detail,
 	}
 }
 
 // selectionOf reads which dead letters an operator has chosen.
-func selectionOf(s api.DeadLetterSelection) deadletter.Selection {
+func selectionOf(s notificationapi.DeadLetterSelection) deadletter.Selection {
 	selection := deadletter.Selection{
 		IDs: s.Ids, Queue: s.Queue, Class: string(s.ErrorClass), Group: s.ErrorGroup, Type: s.Type, MessageID: s.MessageID,
 	}
@@ -90,13 +90,13 @@ func selectionOf(s api.DeadLetterSelection) deadletter.Selection {
 	return selection
 }
 
-func replayOf(r deadletter.Replay) api.Replay {
+func replayOf(r deadletter.Replay) notificationapi.Replay {
 	selection, err := json.Marshal(r.Selection)
 	if err != nil {
 		panic(fmt.Sprintf("admin: encode selection: %v", err)) // it is made of strings and numbers
 	}
-	return api.Replay{
-		ID: r.ID, CreatedAt: r.CreatedAt, Selection: selection, State: api.ReplayState(r.State),
+	return notificationapi.Replay{
+		ID: r.ID, CreatedAt: r.CreatedAt, Selection: selection, State: notificationapi.ReplayState(r.State),
 		Total: int64(r.Total), RatePerS: int32(r.PerSecond), Canary: int32(r.Canary),
 		Reason: r.Reason, EndedAt: valueOf(r.EndedAt), Actor: r.Actor, Queues: r.Queues, Causes: r.Causes,
 		Pending: int64(r.Pending), InFlight: int64(r.InFlight), Resolved: int64(r.Resolved), Failed: int64(r.Failed),
@@ -104,12 +104,12 @@ func replayOf(r deadletter.Replay) api.Replay {
 	}
 }
 
-func poolOf(p consumer.Pool) api.WorkerPool {
+func poolOf(p consumer.Pool) notificationapi.WorkerPool {
 	types := make([]string, len(p.Types))
 	for i, key := range p.Types {
 		types[i] = string(key)
 	}
-	return api.WorkerPool{
+	return notificationapi.WorkerPool{
 		Queue: p.Queue, Type: strings.Join(types, ", "), Elsewhere: p.Elsewhere,
 		Concurrency: int32(p.Concurrency), Prefetch: int32(p.Prefetch), Paused: p.Paused,
 		Depth: p.Depth, Consumers: p.Consumers, Workers: int32(p.Workers), Stalled: int32(p.Stalled),
@@ -118,24 +118,26 @@ func poolOf(p consumer.Pool) api.WorkerPool {
 	}
 }
 
-func waitingQueueOf(q consumer.WaitingQueue) api.WaitingQueue {
-	return api.WaitingQueue{Queue: q.Name, DelayS: q.Delay.Seconds(), Of: q.Of, Depth: q.Depth}
+func waitingQueueOf(q consumer.WaitingQueue) notificationapi.WaitingQueue {
+	return notificationapi.WaitingQueue{Queue: q.Name, DelayS: q.Delay.Seconds(), Of: q.Of, Depth: q.Depth}
 }
 
-func copiesOf(c topology.Copies) api.QueueCopies {
-	return api.QueueCopies{Leader: c.Leader, Members: c.Members, Online: c.Online}
+func copiesOf(c topology.Copies) notificationapi.QueueCopies {
+	return notificationapi.QueueCopies{Leader: c.Leader, Members: c.Members, Online: c.Online}
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-func nodeOf(n topology.Node) api.BrokerNode {
-	return api.BrokerNode{
+func nodeOf(n topology.Node) notificationapi.BrokerNode {
+	return notificationapi.BrokerNode{
 		Name: n.Name, Running: n.Running, MemoryUsed: n.MemoryUsed, MemoryLimit: n.MemoryLimit, MemoryAlarm: n.MemoryAlarm,
 		DiskFree: n.DiskFree, DiskLimit: n.DiskLimit, DiskAlarm: n.DiskAlarm,
 	}
 }
 
-func findingOf(f topology.Finding) api.Finding { return api.Finding{What: f.What, Remedy: f.Remedy} }
+func findingOf(f topology.Finding) notificationapi.Finding {
+	return notificationapi.Finding{What: f.What, Remedy: f.Remedy}
+}
 
 // valueOf returns what p leads to, or the zero value, which is left out of the
 // answer.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 )
 
 // The past of an endpoint comes by minutes or by hours, and includes the present step.
@@ -30,7 +30,7 @@ func TestWebhookHistory(t *testing.T) {
 	for query, want := range map[string]struct{ span, step time.Duration }{
 		"": {time.Hour, time.Minute}, "?span=hour": {time.Hour, time.Minute}, "?span=week": {7 * 24 * time.Hour, time.Hour},
 	} {
-		var past api.WebhookHistory
+		var past notificationapi.WebhookHistory
 		c.call("GET", "/admin/webhooks/"+id.String()+"/history"+query, "", http.StatusOK, &past)
 		end := past.Since.Add(want.span)
 		if past.StepSeconds != int32(want.step.Seconds()) || end.Before(time.Now()) || end.After(time.Now().Add(want.step)) {

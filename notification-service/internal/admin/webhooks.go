@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
@@ -121,7 +121,7 @@ func (a *Webhooks) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer := api.WebhookPage{Items: each(page, func(e webhook.Endpoint) api.Webhook { return webhookOf(e, summaries[e.ID]) })}
+	answer := notificationapi.WebhookPage{Items: each(page, func(e webhook.Endpoint) notificationapi.Webhook { return webhookOf(e, summaries[e.ID]) })}
 	if len(endpoints) > len(page) {
 		answer.NextCursor = page[len(page)-1].ID.String()
 	}
@@ -130,14 +130,14 @@ func (a *Webhooks) list(w http.ResponseWriter, r *http.Request) error {
 
 // create handles POST /admin/webhooks.
 func (a *Webhooks) create(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[api.NewWebhook](r)
+	request, err := service.Decode[notificationapi.NewWebhook](r)
 	if err != nil {
 		return err
 	}
 	reg := webhook.Registration{
 		URL: webhook.CleanURL(request.URL), Description: request.Description,
 		Filter: webhook.Filter{Types: request.EventTypes, Categories: request.CategoryIds},
-		Scopes: each(request.Scopes, func(s api.NewWebhookScopes) string { return string(s) }),
+		Scopes: each(request.Scopes, func(s notificationapi.NewWebhookScopes) string { return string(s) }),
 		Order:  webhook.Order(request.Order), InFlight: int(request.InFlight),
 	}
 	if reg.Order == "" {
@@ -161,7 +161,7 @@ func (a *Webhooks) create(w http.ResponseWriter, r *http.Request) error {
 	}
 	setETag(w, e.Version)
 	w.Header().Set("Location", "/admin/webhooks/"+e.ID.String())
-	return service.Encode(w, http.StatusCreated, api.WebhookCreated{Webhook: webhookOf(e, webhook.Summary{}), Secret: secret})
+	return service.Encode(w, http.StatusCreated, notificationapi.WebhookCreated{Webhook: webhookOf(e, webhook.Summary{}), Secret: secret})
 }
 
 func (a *Webhooks) bindQueue(ctx context.Context) error {
@@ -209,7 +209,7 @@ func (a *Webhooks) read(w http.ResponseWriter, r *http.Request) error {
 
 // change handles PATCH /admin/webhooks/{id}.
 func (a *Webhooks) change(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[api.WebhookChange](r)
+	request, err := service.Decode[notificationapi.WebhookChange](r)
 	if err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func (a *Webhooks) delete(w http.ResponseWriter, r *http.Request) error {
 
 // rotate handles POST /admin/webhooks/{id}/rotate.
 func (a *Webhooks) rotate(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[api.WebhookRotation](r)
+	request, err := service.Decode[notificationapi.WebhookRotation](r)
 	if err != nil {
 		return err
 	}
@@ -265,12 +265,12 @@ func (a *Webhooks) rotate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	setETag(w, e.Version)
-	return service.Encode(w, http.StatusOK, api.WebhookSecret{Secret: secret, PreviousSecretUntil: valueOf(e.Secrets.PreviousUntil)})
+	return service.Encode(w, http.StatusOK, notificationapi.WebhookSecret{Secret: secret, PreviousSecretUntil: valueOf(e.Secrets.PreviousUntil)})
 }
 
 // enable handles POST /admin/webhooks/{id}/enable.
 func (a *Webhooks) enable(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[api.WebhookEnabling](r)
+	request, err := service.Decode[notificationapi.WebhookEnabling](r)
 	if err != nil {
 		return err
 	}
@@ -306,7 +306,7 @@ func (a *Webhooks) test(w http.ResponseWriter, r *http.Request) error {
 
 // recover handles POST /admin/webhooks/{id}/recover.
 func (a *Webhooks) recover(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[api.WebhookRecovery](r)
+	request, err := service.Decode[notificationapi.WebhookRecovery](r)
 	if err != nil {
 		return err
 	}
@@ -317,7 +317,7 @@ func (a *Webhooks) recover(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, api.WebhookRecovered{Resent: recovery.Resent, Created: recovery.Created})
+	return service.Encode(w, http.StatusOK, notificationapi.WebhookRecovered{Resent: recovery.Resent, Created: recovery.Created})
 }
 
 // listDeliveries handles GET /admin/webhooks/{id}/deliveries.
@@ -334,7 +334,7 @@ func (a *Webhooks) listDeliveries(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	answer := api.DeliveryPage{Items: each(records[:min(limit, len(records))], deliveryOf)}
+	answer := notificationapi.DeliveryPage{Items: each(records[:min(limit, len(records))], deliveryOf)}
 	if len(records) > limit {
 		answer.NextCursor = strconv.FormatInt(records[limit-1].ID, 10)
 	}
@@ -382,7 +382,7 @@ func (a *Webhooks) findDeliveries(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, api.DeliveryPage{Items: each(records, deliveryOf)})
+	return service.Encode(w, http.StatusOK, notificationapi.DeliveryPage{Items: each(records, deliveryOf)})
 }
 
 // readDelivery handles GET /admin/deliveries/{id}.
@@ -394,7 +394,7 @@ func (a *Webhooks) readDelivery(w http.ResponseWriter, r *http.Request) error {
 	}
 	answer := deliveryOf(record)
 	answer.Body = string(record.Body)
-	answer.Attempts = each(attempts, func(n webhook.AttemptRecord) api.DeliveryAttempt { return webhookAttemptOf(record, n) })
+	answer.Attempts = each(attempts, func(n webhook.AttemptRecord) notificationapi.DeliveryAttempt { return webhookAttemptOf(record, n) })
 	return service.Encode(w, http.StatusOK, answer)
 }
 
@@ -408,15 +408,15 @@ func (a *Webhooks) resend(w http.ResponseWriter, r *http.Request) error {
 	return service.Encode(w, http.StatusOK, deliveryOf(record))
 }
 
-func webhookOf(e webhook.Endpoint, s webhook.Summary) api.Webhook {
-	view := api.Webhook{
+func webhookOf(e webhook.Endpoint, s webhook.Summary) notificationapi.Webhook {
+	view := notificationapi.Webhook{
 		ID: e.ID, URL: e.URL, Description: e.Description,
 		EventTypes: orNone(e.Filter.Types), CategoryIds: orNone(e.Filter.Categories), Area: []float64{}, Scopes: orNone(e.Scopes),
-		Order: api.WebhookOrder(e.Order), InFlight: int32(e.InFlight),
-		State: api.WebhookState(e.State), StateSince: e.StateSince, StateReason: api.WebhookStateReason(e.StateReason), DisableAt: valueOf(e.DisableAt),
+		Order: notificationapi.WebhookOrder(e.Order), InFlight: int32(e.InFlight),
+		State: notificationapi.WebhookState(e.State), StateSince: e.StateSince, StateReason: notificationapi.WebhookStateReason(e.StateReason), DisableAt: valueOf(e.DisableAt),
 		HeldDropped: e.HeldDropped, SecretSince: e.Secrets.Since,
 		Version: e.Version, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
-		Summary: api.WebhookSummary{
+		Summary: notificationapi.WebhookSummary{
 			Succeeded: s.Succeeded, Failed: s.Failed, Waiting: s.Waiting, Held: s.Held,
 			OldestWaitingAt: valueOf(s.OldestWaiting), OpenUntil: valueOf(s.OpenUntil),
 		},
@@ -441,11 +441,11 @@ func orNone[T any](s []T) []T {
 	return s
 }
 
-func deliveryOf(d webhook.Record) api.Delivery {
-	view := api.Delivery{
+func deliveryOf(d webhook.Record) notificationapi.Delivery {
+	view := notificationapi.Delivery{
 		ID: d.ID, WebhookID: d.Endpoint, MessageID: d.MessageID, Type: d.Type,
 		ReportID: valueOf(d.ReportID), ReportVersion: d.ReportVersion,
-		State: api.DeliveryState(d.State), AttemptCount: int32(d.Attempts),
+		State: notificationapi.DeliveryState(d.State), AttemptCount: int32(d.Attempts),
 		LastStatus: int32(valueOf(d.LastStatus)), LastClass: d.LastClass, LastError: d.LastError,
 		CreatedAt: d.CreatedAt, DoneAt: valueOf(d.DoneAt),
 	}
@@ -455,20 +455,20 @@ func deliveryOf(d webhook.Record) api.Delivery {
 	return view
 }
 
-func webhookAttemptOf(d webhook.Record, a webhook.AttemptRecord) api.DeliveryAttempt {
-	return api.DeliveryAttempt{
+func webhookAttemptOf(d webhook.Record, a webhook.AttemptRecord) notificationapi.DeliveryAttempt {
+	return notificationapi.DeliveryAttempt{
 		Number: int32(a.N), At: a.At, DurationMs: a.Duration.Milliseconds(),
 		Status: int32(valueOf(a.Status)), Class: a.Class, Error: a.Error, Response: a.Response,
 		RequestHeaders: webhook.ShownHeaders(d.MessageID, a.At),
 	}
 }
 
-func pastOf(p webhook.Past) api.WebhookHistory {
-	return api.WebhookHistory{Since: p.Since, StepSeconds: int32(p.Step.Seconds()), Points: each(p.Points, pointOf)}
+func pastOf(p webhook.Past) notificationapi.WebhookHistory {
+	return notificationapi.WebhookHistory{Since: p.Since, StepSeconds: int32(p.Step.Seconds()), Points: each(p.Points, pointOf)}
 }
 
-func pointOf(p webhook.Point) api.WebhookPoint {
-	view := api.WebhookPoint{At: p.At, Succeeded: p.Succeeded, Failed: p.Failed}
+func pointOf(p webhook.Point) notificationapi.WebhookPoint {
+	view := notificationapi.WebhookPoint{At: p.At, Succeeded: p.Succeeded, Failed: p.Failed}
 	if p.P95 != nil {
 		view.P95Ms = new(milliseconds(*p.P95))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
+	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
@@ -39,12 +40,12 @@ func (s *server) callerOperations() openapi.Operations {
 }
 
 func answerCaller(w http.ResponseWriter, c email.Caller) error {
-	return service.Encode(w, http.StatusOK, Caller{State: ContactState(c.State), Language: MailLanguage(c.Language)})
+	return service.Encode(w, http.StatusOK, notificationapi.Caller{State: notificationapi.ContactState(c.State), Language: notificationapi.MailLanguage(c.Language)})
 }
 
 // setCaller handles PUT /callers.
 func (s *server) setCaller(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[NewCaller](r)
+	request, err := service.Decode[notificationapi.NewCaller](r)
 	if err != nil {
 		return err
 	}
@@ -55,7 +56,7 @@ func (s *server) setCaller(w http.ResponseWriter, r *http.Request) error {
 	if s.Mail.Callers.Erased != nil && s.Mail.Callers.Erased(caller) {
 		return email.ErrNoCaller
 	}
-	c, address, err := s.newContact(NewContact{Address: request.Address, Language: request.Language, Zone: request.Zone})
+	c, address, err := s.newContact(notificationapi.NewContact{Address: request.Address, Language: request.Language, Zone: request.Zone})
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (s *server) setCaller(w http.ResponseWriter, r *http.Request) error {
 
 // readCaller handles POST /callers/state, which changes nothing.
 func (s *server) readCaller(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[CallerQuery](r)
+	request, err := service.Decode[notificationapi.CallerQuery](r)
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func (s *server) readCaller(w http.ResponseWriter, r *http.Request) error {
 // findCallers handles POST /admin/callers/search. The address is in the body, because
 // paths are in logs.
 func (s *server) findCallers(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[CallerSearch](r)
+	request, err := service.Decode[notificationapi.CallerSearch](r)
 	if err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func (s *server) findCallers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, FoundCallers{UserIds: ids})
+	return service.Encode(w, http.StatusOK, notificationapi.FoundCallers{UserIds: ids})
 }
 
 // prove handles GET and POST /p/{token}, as unsubscribe does /u/{token}: a GET says what

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
@@ -33,9 +34,9 @@ func (s *server) listFollows(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body := Follows{Follows: make([]Follow, len(list))}
+	body := notificationapi.Follows{Follows: make([]notificationapi.Follow, len(list))}
 	for i, f := range list {
-		body.Follows[i] = Follow{ReportID: f.ReportID, FollowedAt: f.FollowedAt.UTC()}
+		body.Follows[i] = notificationapi.Follow{ReportID: f.ReportID, FollowedAt: f.FollowedAt.UTC()}
 	}
 	return service.Encode(w, http.StatusOK, body)
 }

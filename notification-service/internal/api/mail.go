@@ -18,6 +18,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
+	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -95,8 +96,8 @@ func (s *server) answerContact(w http.ResponseWriter, c email.Contact) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, Contact{
-		Address: address, Language: MailLanguage(c.Language), Zone: c.Zone, State: ContactState(c.State), Email: mailKinds(c.Kinds),
+	return service.Encode(w, http.StatusOK, notificationapi.Contact{
+		Address: address, Language: notificationapi.MailLanguage(c.Language), Zone: c.Zone, State: notificationapi.ContactState(c.State), Email: mailKinds(c.Kinds),
 	})
 }
 
@@ -111,7 +112,7 @@ func (s *server) readContact(w http.ResponseWriter, r *http.Request) error {
 
 // setContact handles PUT /me/contact.
 func (s *server) setContact(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[NewContact](r)
+	request, err := service.Decode[notificationapi.NewContact](r)
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func (s *server) setContact(w http.ResponseWriter, r *http.Request) error {
 }
 
 // newContact returns the contact that a request asks for, not kept yet, and its address.
-func (s *server) newContact(request NewContact) (c email.Contact, address string, err error) {
+func (s *server) newContact(request notificationapi.NewContact) (c email.Contact, address string, err error) {
 	address, err = email.ParseAddress(request.Address)
 	if err != nil {
 		return c, "", err
@@ -174,7 +175,7 @@ func (s *server) sendContactCode(w http.ResponseWriter, r *http.Request) error {
 
 // verifyContact handles POST /me/contact/verify.
 func (s *server) verifyContact(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[ContactCode](r)
+	request, err := service.Decode[notificationapi.ContactCode](r)
 	if err != nil {
 		return err
 	}
@@ -189,11 +190,11 @@ func (s *server) verifyContact(w http.ResponseWriter, r *http.Request) error {
 }
 
 // weekdays are the days of the week as the document names them.
-var weekdays = []DigestSettingsWeekday{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
+var weekdays = []notificationapi.DigestSettingsWeekday{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
 
 // answerDigest answers with how often a reader wants a summary.
 func answerDigest(w http.ResponseWriter, d email.DigestSettings) error {
-	answer := DigestSettings{Frequency: DigestSettingsFrequency(d.Frequency), At: d.At.String()}
+	answer := notificationapi.DigestSettings{Frequency: notificationapi.DigestSettingsFrequency(d.Frequency), At: d.At.String()}
 	if d.Frequency == email.Weekly {
 		answer.Weekday = weekdays[d.Weekday]
 	}
@@ -211,7 +212,7 @@ func (s *server) readDigest(w http.ResponseWriter, r *http.Request) error {
 
 // setDigest handles PUT /me/digest.
 func (s *server) setDigest(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[DigestSettings](r)
+	request, err := service.Decode[notificationapi.DigestSettings](r)
 	if err != nil {
 		return err
 	}

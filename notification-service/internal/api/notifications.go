@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -60,13 +61,13 @@ func (s *server) countUnread(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, UnreadCount{UnreadCount: view.Unread})
+	return service.Encode(w, http.StatusOK, notificationapi.UnreadCount{UnreadCount: view.Unread})
 }
 
 // markNotification handles PATCH /notifications/{id}.
 func (s *server) markNotification(w http.ResponseWriter, r *http.Request) error {
 	id := uuid.MustParse(r.PathValue("id")) // the document let it pass
-	mark, err := service.Decode[ReadMark](r)
+	mark, err := service.Decode[notificationapi.ReadMark](r)
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func (s *server) markNotification(w http.ResponseWriter, r *http.Request) error 
 
 // markAllRead handles POST /notifications/read-all.
 func (s *server) markAllRead(w http.ResponseWriter, r *http.Request) error {
-	upTo, err := service.Decode[ReadAll](r)
+	upTo, err := service.Decode[notificationapi.ReadAll](r)
 	if err != nil {
 		return err
 	}
@@ -95,12 +96,12 @@ func (s *server) markAllRead(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return blame("/last_event_id", err)
 	}
-	return service.Encode(w, http.StatusOK, UnreadCount{UnreadCount: view.Unread})
+	return service.Encode(w, http.StatusOK, notificationapi.UnreadCount{UnreadCount: view.Unread})
 }
 
 // setScope handles PUT /notifications/scope.
 func (s *server) setScope(w http.ResponseWriter, r *http.Request) error {
-	scope, err := service.Decode[NotificationScope](r)
+	scope, err := service.Decode[notificationapi.NotificationScope](r)
 	if err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func (s *server) setScope(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, UnreadCount{UnreadCount: view.Unread})
+	return service.Encode(w, http.StatusOK, notificationapi.UnreadCount{UnreadCount: view.Unread})
 }
 
 // parseCursor reads a cursor that may be missing.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/ssetest"
 )
 
@@ -22,7 +22,7 @@ func TestListPages(t *testing.T) {
 	seen := make(map[uuid.UUID]bool)
 	path := "/notifications?limit=10"
 	for want := 10; path != ""; want = min(10, 25-len(seen)) {
-		var page api.NotificationPage
+		var page notificationapi.NotificationPage
 		header := s.do(call{method: "GET", path: path, token: ann}, 200, &page)
 		if len(page.Notifications) != want {
 			t.Errorf("%s: %d notifications, want %d", path, len(page.Notifications), want)
@@ -50,7 +50,7 @@ func TestListPagesWhateverTheTimes(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	ann := s.token("ann", auth.Official)
-	var page api.NotificationPage
+	var page notificationapi.NotificationPage
 	s.do(call{method: "GET", path: "/notifications", token: ann}, 200, &page) // from here on
 	s.votes("ann", 40)
 	for range 10 {
@@ -81,7 +81,7 @@ func TestListFitsStream(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	ann := s.token("ann", auth.Official)
-	var page api.NotificationPage
+	var page notificationapi.NotificationPage
 	s.do(call{method: "GET", path: "/notifications", token: ann}, 200, &page)
 	s.votes("ann", 2)
 	s.report()
@@ -108,8 +108,8 @@ func TestReadMarks(t *testing.T) {
 	ann := s.token("ann", auth.Official)
 	unread := func(want int64) {
 		t.Helper()
-		var count api.UnreadCount
-		var page api.NotificationPage
+		var count notificationapi.UnreadCount
+		var page notificationapi.NotificationPage
 		s.do(call{method: "GET", path: "/notifications/unread-count", token: ann}, 200, &count)
 		s.do(call{method: "GET", path: "/notifications?unread=true&limit=100", token: ann}, 200, &page)
 		if count.UnreadCount != want || page.UnreadCount != want || int64(len(page.Notifications)) != want {
@@ -120,14 +120,14 @@ func TestReadMarks(t *testing.T) {
 	s.votes("ann", 3)
 	s.report()
 	unread(4)
-	var page api.NotificationPage
+	var page notificationapi.NotificationPage
 	s.do(call{method: "GET", path: "/notifications", token: ann}, 200, &page)
 	if len(page.Notifications) != 5 {
 		t.Fatalf("%d notifications listed, want 5", len(page.Notifications))
 	}
 	mark := func(i int, read bool) {
 		t.Helper()
-		var n api.Notification
+		var n notificationapi.Notification
 		s.do(call{method: "PATCH", path: "/notifications/" + page.Notifications[i].ID.String(), token: ann,
 			body: fmt.Sprintf(`{"read":%t}`, read)}, 200, &n)
 		if n.Read != read || n.ID != page.Notifications[i].ID {
@@ -151,12 +151,12 @@ func TestForeignNotifications(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	s.votes("ann", 1)
-	var page api.NotificationPage
+	var page notificationapi.NotificationPage
 	s.do(call{method: "GET", path: "/notifications", token: s.token("ann", auth.Resident)}, 200, &page)
 	for _, role := range []auth.Role{auth.Resident, auth.Official, auth.Operator} {
 		bob := s.token("bob", role)
 		s.do(call{method: "PATCH", path: "/notifications/" + page.Notifications[0].ID.String(), token: bob, body: `{"read":true}`}, 404, nil)
-		var foreign api.NotificationPage
+		var foreign notificationapi.NotificationPage
 		s.do(call{method: "GET", path: "/notifications", token: bob}, 200, &foreign)
 		if len(foreign.Notifications) != 0 {
 			t.Errorf("a foreign %s reads %+v", role, foreign.Notifications)
@@ -218,7 +218,7 @@ func TestFollowsAndScope(t *testing.T) {
 	for range 2 {
 		s.do(call{method: "PUT", path: path, token: olga}, 204, nil)
 	}
-	var list api.Follows
+	var list notificationapi.Follows
 	s.do(call{method: "GET", path: "/me/follows", token: olga}, 200, &list)
 	if len(list.Follows) != 1 || list.Follows[0].ReportID != report {
 		t.Errorf("she follows %v, want %s", list.Follows, report)
@@ -237,7 +237,7 @@ func TestFollowsAndScope(t *testing.T) {
 
 	s.do(call{method: "PUT", path: "/notifications/scope", token: olga, body: `{"only_own":true}`}, 200, nil)
 	s.report()
-	var page api.NotificationPage
+	var page notificationapi.NotificationPage
 	s.do(call{method: "GET", path: "/notifications", token: olga}, 200, &page)
 	if len(page.Notifications) != 0 || page.UnreadCount != 0 || !page.OnlyOwn {
 		t.Errorf("her list is %+v, want nothing, and that she wants only her own", page)

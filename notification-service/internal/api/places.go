@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/geocoder"
+	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -84,9 +85,9 @@ func sendPlaces(w http.ResponseWriter, found []geocoder.Place, err error) error 
 	case err != nil:
 		return err
 	}
-	out := Places{Places: make([]Place, len(found))}
+	out := notificationapi.Places{Places: make([]notificationapi.Place, len(found))}
 	for i, p := range found {
-		out.Places[i] = Place{Name: p.Name, Context: p.Context, Latitude: p.Latitude, Longitude: p.Longitude}
+		out.Places[i] = notificationapi.Place{Name: p.Name, Context: p.Context, Latitude: p.Latitude, Longitude: p.Longitude}
 	}
 	return service.Encode(w, http.StatusOK, out)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/notification-service/internal/geocoder"
+	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 )
 
 // gazetteer is a geocoder that knows one street, and fails at will.
@@ -33,7 +34,7 @@ func TestPlaces(t *testing.T) {
 	t.Parallel()
 	g := &gazetteer{}
 	s := newServer(t, func(cfg *api.Config) { cfg.Places = g })
-	var found api.Places
+	var found notificationapi.Places
 	s.do(call{method: "GET", path: "/map/places?q=Salak+12&language=id"}, http.StatusOK, &found)
 	if len(found.Places) != 1 || found.Places[0].Name != "Jalan Salak 12" || found.Places[0].Longitude != 106.8 {
 		t.Errorf("found %+v", found)

@@ -10,6 +10,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/schedule"
@@ -37,7 +38,7 @@ func (s *server) preferenceOperations() openapi.Operations {
 
 // answerPreferences answers with the kinds that a reader gets at once.
 func (s *server) answerPreferences(w http.ResponseWriter, r *http.Request, c email.Contact) error {
-	answer := Preferences{Email: mailKinds(c.Kinds)}
+	answer := notificationapi.Preferences{Email: mailKinds(c.Kinds)}
 	if s.Push.Devices != nil {
 		kinds, err := s.Push.Devices.Kinds(r.Context(), reader(r))
 		if err != nil {
@@ -46,16 +47,16 @@ func (s *server) answerPreferences(w http.ResponseWriter, r *http.Request, c ema
 		answer.Push = mailKinds(kinds)
 	}
 	if c.Quiet != nil {
-		answer.QuietHours = QuietHours{From: schedule.Clock(c.Quiet.From).String(), To: schedule.Clock(c.Quiet.To).String()}
+		answer.QuietHours = notificationapi.QuietHours{From: schedule.Clock(c.Quiet.From).String(), To: schedule.Clock(c.Quiet.To).String()}
 	}
 	return service.Encode(w, http.StatusOK, answer)
 }
 
 // mailKinds returns kinds as the document has them.
-func mailKinds(kinds []string) []MailKind {
-	list := make([]MailKind, len(kinds))
+func mailKinds(kinds []string) []notificationapi.MailKind {
+	list := make([]notificationapi.MailKind, len(kinds))
 	for i, kind := range kinds {
-		list[i] = MailKind(kind)
+		list[i] = notificationapi.MailKind(kind)
 	}
 	return list
 }
@@ -74,12 +75,12 @@ func (s *server) readPreferences(w http.ResponseWriter, r *http.Request) error {
 
 // setPreferences handles PUT /me/preferences.
 func (s *server) setPreferences(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[Preferences](r)
+	request, err := service.Decode[notificationapi.Preferences](r)
 	if err != nil {
 		return err
 	}
 	var quiet *ledger.Quiet
-	if request.QuietHours != (QuietHours{}) {
+	if request.QuietHours != (notificationapi.QuietHours{}) {
 		from, err := clockOf("/quiet_hours/from", request.QuietHours.From)
 		if err != nil {
 			return err
@@ -111,7 +112,7 @@ func (s *server) setPreferences(w http.ResponseWriter, r *http.Request) error {
 }
 
 // names returns kinds as they are kept.
-func names(kinds []MailKind) []string {
+func names(kinds []notificationapi.MailKind) []string {
 	list := make([]string, len(kinds))
 	for i, kind := range kinds {
 		list[i] = string(kind)
@@ -131,7 +132,7 @@ func clockOf(field, text string) (schedule.Clock, error) {
 // setMailConsent handles PUT /me/mail-consents. The report is in the body, because
 // paths are in logs, beside an address.
 func (s *server) setMailConsent(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[MailConsent](r)
+	request, err := service.Decode[notificationapi.MailConsent](r)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
+	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -51,7 +52,7 @@ func (s *server) pushOperations() openapi.Operations {
 
 // readPushKey handles GET /push/key.
 func (s *server) readPushKey(w http.ResponseWriter, _ *http.Request) error {
-	return service.Encode(w, http.StatusOK, PushKey{Key: s.Push.Config.PublicKey()})
+	return service.Encode(w, http.StatusOK, notificationapi.PushKey{Key: s.Push.Config.PublicKey()})
 }
 
 // listDevices handles GET /me/push.
@@ -60,7 +61,7 @@ func (s *server) listDevices(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body := Devices{Devices: make([]Device, len(list))}
+	body := notificationapi.Devices{Devices: make([]notificationapi.Device, len(list))}
 	for i, d := range list {
 		body.Devices[i] = describeDevice(d)
 	}
@@ -68,8 +69,8 @@ func (s *server) listDevices(w http.ResponseWriter, r *http.Request) error {
 }
 
 // describeDevice returns a device as its owner sees it: never its address.
-func describeDevice(d push.Device) Device {
-	described := Device{ID: d.ID, Label: d.Label, CreatedAt: d.CreatedAt.UTC()}
+func describeDevice(d push.Device) notificationapi.Device {
+	described := notificationapi.Device{ID: d.ID, Label: d.Label, CreatedAt: d.CreatedAt.UTC()}
 	if d.LastUsedAt != nil {
 		described.LastUsedAt = d.LastUsedAt.UTC()
 	}
@@ -82,7 +83,7 @@ var base64url = strings.NewReplacer("+", "-", "/", "_", "=", "")
 
 // addDevice handles POST /me/push.
 func (s *server) addDevice(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[NewDevice](r)
+	request, err := service.Decode[notificationapi.NewDevice](r)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,8 @@
 //
 // docs/openapi/notification-service.yaml is its source: the routes, the roles
 // that may use them, and what a request may contain are read from it at start,
-// and the types in types.gen.go are generated from it.
+// and the types of requests and answers are the client's
+// (platform/client/notificationapi), generated from it.
 package api
 
 import (

@@ -17,11 +17,11 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
 	"github.com/cityconnect/cityconnect/platform/service"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
 )
 
 // nowhere is an address at which nothing listens.
@@ -140,7 +140,7 @@ func (r *running) token(role string) string {
 }
 
 // relayState is what an operator sees of the relay.
-func (r *running) relayState() (state api.RelayState) {
+func (r *running) relayState() (state reportapi.RelayState) {
 	r.t.Helper()
 	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.url+"/admin/outbox/stats", http.NoBody)
 	if err != nil {
@@ -152,7 +152,7 @@ func (r *running) relayState() (state api.RelayState) {
 		r.t.Fatal(err)
 	}
 	defer res.Body.Close()
-	var stats api.OutboxStats
+	var stats reportapi.OutboxStats
 	if err := json.NewDecoder(res.Body).Decode(&stats); err != nil {
 		r.t.Fatalf("stats: status %d, %v", res.StatusCode, err)
 	}

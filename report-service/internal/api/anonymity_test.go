@@ -12,7 +12,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 )
 
 // An anonymous reporter, whose id, name and e-mail are found wherever they
@@ -27,24 +27,24 @@ func TestAnonymousReporterStaysUnknown(t *testing.T) {
 	tracked := &tracker{s: s, secrets: []string{"canary-id-5e1f", "Canary Name-77aa", "canary@mail-c0de.example", canary}}
 
 	body := strings.Replace(newReport, "public", "anonymous", 1)
-	filed, a := ok[api.Report](s, call{method: "POST", path: "/reports", token: canary, body: body,
+	filed, a := ok[reportapi.Report](s, call{method: "POST", path: "/reports", token: canary, body: body,
 		headers: map[string]string{"Idempotency-Key": "canary-key"}}, http.StatusCreated)
 	if !filed.Mine || filed.ReporterName != "" {
 		t.Errorf("the reporter is answered %s; want it to be mine, without a name", a.body)
 	}
 	path := "/reports/" + filed.ID.String()
-	mine, _ := ok[api.ReportPage](s, call{method: "GET", path: "/reports/mine", token: canary}, http.StatusOK)
+	mine, _ := ok[reportapi.ReportPage](s, call{method: "GET", path: "/reports/mine", token: canary}, http.StatusOK)
 	if len(mine.Reports) != 1 || !mine.Reports[0].Mine {
 		t.Errorf("/reports/mine shows %+v; want the anonymous report, too", mine)
 	}
-	said, a := ok[api.Comment](s, call{method: "POST", path: path + "/comments", token: canary, body: anonymous,
+	said, a := ok[reportapi.Comment](s, call{method: "POST", path: path + "/comments", token: canary, body: anonymous,
 		headers: map[string]string{"Idempotency-Key": "canary-key"}}, http.StatusCreated)
 	if !said.Mine || said.AuthorName != "" {
 		t.Errorf("the author of a comment is answered %s; want it to be mine, without a name", a.body)
 	}
 	s.do(call{method: "POST", path: path + "/vote", token: canary, body: `{"vote_type":"upvote"}`}) // refused
 	withdrawn := "/reports/" + s.file(canary, "anonymous").ID.String()
-	ok[api.Report](s, call{method: "DELETE", path: withdrawn, token: canary}, http.StatusOK)
+	ok[reportapi.Report](s, call{method: "DELETE", path: withdrawn, token: canary}, http.StatusOK)
 	s.do(call{method: "POST", path: "/reports", token: canary, body: `{"name":"broken"}`}) // refused
 
 	for _, reader := range []string{"", token(t, "bob", auth.Resident), token(t, "olga", auth.Official), token(t, "otto", auth.Operator)} {

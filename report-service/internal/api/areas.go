@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"unicode/utf8"
 
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/area"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -53,13 +54,13 @@ func (h areas) list(w http.ResponseWriter, r *http.Request) error {
 	if service.AnsweredBefore(w, r, "W/"+service.Tag(fmt.Appendf(nil, "%d %s %t", list.Revision, language, without))) {
 		return nil
 	}
-	out := AreaList{Type: "FeatureCollection", Features: []AreaFeature{}}
+	out := reportapi.AreaList{Type: "FeatureCollection", Features: []reportapi.AreaFeature{}}
 	var outlines []json.RawMessage
 	if !without {
 		outlines = list.Outlines()
 	}
 	for i, a := range list.InUse() {
-		feature := AreaFeature{Type: "Feature", Properties: AreaProperties{Code: a.Code, Name: a.Name(language, h.languages[0])}}
+		feature := reportapi.AreaFeature{Type: "Feature", Properties: reportapi.AreaProperties{Code: a.Code, Name: a.Name(language, h.languages[0])}}
 		if !without {
 			feature.Geometry = multiPolygon(outlines[i])
 		}
@@ -82,9 +83,9 @@ func (h areas) answer(ctx context.Context, w http.ResponseWriter, list *area.Lis
 	if err != nil {
 		return err
 	}
-	out := AreaSettings{Type: "FeatureCollection", Languages: h.languages, Located: located, Features: make([]AreaSetting, len(list.InUse()))}
+	out := reportapi.AreaSettings{Type: "FeatureCollection", Languages: h.languages, Located: located, Features: make([]reportapi.AreaSetting, len(list.InUse()))}
 	for i, a := range list.InUse() {
-		out.Features[i] = AreaSetting{Type: "Feature", Properties: AreaNames{Code: a.Code, Names: a.Names}}
+		out.Features[i] = reportapi.AreaSetting{Type: "Feature", Properties: reportapi.AreaNames{Code: a.Code, Names: a.Names}}
 		if !without {
 			out.Features[i].Geometry = multiPolygon(a.Coordinates())
 		}

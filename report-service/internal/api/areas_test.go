@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 )
 
 // borders is a file of two areas, of which the report newReport is in the second.
@@ -28,7 +28,7 @@ func TestCityHasAreas(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	ann, olga, pavel := token(t, "ann", auth.Resident), token(t, "olga", auth.Official), token(t, "pavel", auth.Operator)
-	none, before := ok[api.AreaSettings](s, call{method: "GET", path: "/reports/areas", token: pavel}, http.StatusOK)
+	none, before := ok[reportapi.AreaSettings](s, call{method: "GET", path: "/reports/areas", token: pavel}, http.StatusOK)
 	if len(none.Features) != 0 || !none.Located {
 		t.Errorf("a new city has the areas %+v, want none", none)
 	}
@@ -40,28 +40,28 @@ func TestCityHasAreas(t *testing.T) {
 		t.Errorf("the list of before: status %d, want 412: %s", stale.StatusCode, stale.body)
 	}
 	anonymous := strings.Replace(newReport, `"privacy_level":"public"`, `"privacy_level":"anonymous"`, 1)
-	filed, _ := ok[api.Report](s, call{method: "POST", path: "/reports", token: ann, body: anonymous}, http.StatusCreated)
-	if read, _ := ok[api.Report](s, call{method: "GET", path: "/reports/" + filed.ID.String()}, http.StatusOK); filed.Area != "east" || read.Area != "east" {
+	filed, _ := ok[reportapi.Report](s, call{method: "POST", path: "/reports", token: ann, body: anonymous}, http.StatusCreated)
+	if read, _ := ok[reportapi.Report](s, call{method: "GET", path: "/reports/" + filed.ID.String()}, http.StatusOK); filed.Area != "east" || read.Area != "east" {
 		t.Errorf("the report is filed in %q and read in %q, want east", filed.Area, read.Area)
 	}
 	for code, n := range map[string]int{"east": 1, "west": 0, "nowhere": 0} {
 		for _, path := range []string{"/reports?area=", "/reports/queue?area="} {
-			if page, _ := ok[api.TaskPage](s, call{method: "GET", path: path + code, token: olga}, http.StatusOK); len(page.Reports) != n {
+			if page, _ := ok[reportapi.TaskPage](s, call{method: "GET", path: path + code, token: olga}, http.StatusOK); len(page.Reports) != n {
 				t.Errorf("%s%s shows %d reports, want %d", path, code, len(page.Reports), n)
 			}
 		}
 	}
-	if counts, _ := ok[api.QueueCounts](s, call{method: "GET", path: "/reports/queue/counts", token: olga}, http.StatusOK); fmt.Sprint(counts.Areas) != "[{east 1}]" {
+	if counts, _ := ok[reportapi.QueueCounts](s, call{method: "GET", path: "/reports/queue/counts", token: olga}, http.StatusOK); fmt.Sprint(counts.Areas) != "[{east 1}]" {
 		t.Errorf("counts %v, want one in the east", counts.Areas)
 	}
-	if numbers, _ := ok[api.Numbers](s, call{method: "GET", path: "/reports/numbers", token: olga}, http.StatusOK); len(numbers.Areas) != 1 || numbers.Areas[0].Area != "east" || numbers.Areas[0].Filed != 1 || numbers.Areas[0].OpenAtEnd != 1 {
+	if numbers, _ := ok[reportapi.Numbers](s, call{method: "GET", path: "/reports/numbers", token: olga}, http.StatusOK); len(numbers.Areas) != 1 || numbers.Areas[0].Area != "east" || numbers.Areas[0].Filed != 1 || numbers.Areas[0].OpenAtEnd != 1 {
 		t.Errorf("numbers %+v, want one of the east", numbers.Areas)
 	}
 	if export := s.do(call{method: "GET", path: "/reports/export", token: olga}); !strings.HasSuffix(strings.TrimSpace(string(export.body)), `"east","public"`) {
 		t.Errorf("the export is %s, want a line of the east", export.body)
 	}
 	// An official corrects it into the other area.
-	moved, _ := ok[api.Report](s, call{method: "PATCH", path: "/reports/" + filed.ID.String(), token: olga, headers: map[string]string{"If-Match": "*"},
+	moved, _ := ok[reportapi.Report](s, call{method: "PATCH", path: "/reports/" + filed.ID.String(), token: olga, headers: map[string]string{"If-Match": "*"},
 		body: `{"latitude":-6.5,"longitude":106.5,"reason":"There"}`}, http.StatusOK)
 	if moved.Area != "west" {
 		t.Errorf("corrected, the report is in %q, want west", moved.Area)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -17,7 +18,7 @@ import (
 
 // moveReports handles POST /reports/moves.
 func (h workbenchHandlers) moveReports(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[BulkMove](r)
+	req, err := service.Decode[reportapi.BulkMove](r)
 	if err != nil {
 		return err
 	}
@@ -45,7 +46,7 @@ func (h workbenchHandlers) moveReports(w http.ResponseWriter, r *http.Request) e
 	}
 
 	// Concurrently, so that the committer writes them together.
-	out := BulkMoved{Results: make([]MoveResult, len(req.Reports))}
+	out := reportapi.BulkMoved{Results: make([]reportapi.MoveResult, len(req.Reports))}
 	moves, ctx := errgroup.WithContext(r.Context())
 	for i, rep := range req.Reports {
 		moves.Go(func() error {
@@ -54,7 +55,7 @@ func (h workbenchHandlers) moveReports(w http.ResponseWriter, r *http.Request) e
 				move.IfMatch = report.VersionOnly(rep.Version)
 			}
 			view, err := h.reports.Move(ctx, rep.ID, move)
-			out.Results[i] = MoveResult{ID: rep.ID, Moved: err == nil, Version: view.Version}
+			out.Results[i] = reportapi.MoveResult{ID: rep.ID, Moved: err == nil, Version: view.Version}
 			refusal, ok := errors.AsType[*fault.Error](err)
 			if err != nil && (!ok || refusal.Kind == fault.Unavailable) {
 				return fmt.Errorf("move report: %w", err) // repeating the request moves the rest
@@ -110,10 +111,10 @@ func (h workbenchHandlers) listBulkMoves(w http.ResponseWriter, r *http.Request)
 	if err != nil {
 		return err
 	}
-	out := BulkMoves{Moves: make([]BulkMoveEntry, len(moves))}
+	out := reportapi.BulkMoves{Moves: make([]reportapi.BulkMoveEntry, len(moves))}
 	for i, m := range moves {
-		out.Moves[i] = BulkMoveEntry{
-			At: m.At, By: personOf(&m.By), Status: Status(m.To), Note: m.Note, Reports: m.Reports, Refused: m.Refused, Ended: m.Refused != nil,
+		out.Moves[i] = reportapi.BulkMoveEntry{
+			At: m.At, By: personOf(&m.By), Status: reportapi.Status(m.To), Note: m.Note, Reports: m.Reports, Refused: m.Refused, Ended: m.Refused != nil,
 		}
 	}
 	return service.Encode(w, http.StatusOK, out)

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 )
 
 // Each report of a bulk move is moved or refused by itself. Sent again, the
@@ -25,7 +25,7 @@ func TestBulkMove(t *testing.T) {
 		ids = append(ids, s.file(ann, "public").ID.String())
 	}
 	closed, nowhere := ids[68], uuid.NewString()
-	ok[api.Report](s, call{method: "PATCH", path: "/reports/" + closed + "/status", token: olga, body: `{"status":"resolved"}`}, http.StatusOK)
+	ok[reportapi.Report](s, call{method: "PATCH", path: "/reports/" + closed + "/status", token: olga, body: `{"status":"resolved"}`}, http.StatusOK)
 	var items []string
 	for _, id := range slices.Concat(ids[:68], []string{closed, nowhere}) {
 		items = append(items, `{"id":"`+id+`"}`)
@@ -35,7 +35,7 @@ func TestBulkMove(t *testing.T) {
 		method: "POST", path: "/reports/moves", token: olga, headers: map[string]string{"Idempotency-Key": "monday"},
 		body: `{"status":"rejected","note":"Duplicate of the works in May","reports":[` + strings.Join(items, ",") + `]}`,
 	}
-	first, a := ok[api.BulkMoved](s, bulk, http.StatusOK)
+	first, a := ok[reportapi.BulkMoved](s, bulk, http.StatusOK)
 	for i, r := range first.Results {
 		got := fmt.Sprint(r.Moved, " ", r.Version, " ", r.Problem)
 		want := "true 2 "
@@ -60,8 +60,8 @@ func TestBulkMove(t *testing.T) {
 	if n := events(); n != 68+1 {
 		t.Errorf("%d events, want one for each report that moved: 69", n)
 	}
-	ok[api.Report](s, call{method: "PATCH", path: "/reports/" + ids[0] + "/status", token: olga, body: `{"status":"pending","note":"a mistake"}`}, http.StatusOK)
-	if _, again := ok[api.BulkMoved](s, bulk, http.StatusOK); string(again.body) != string(a.body) {
+	ok[reportapi.Report](s, call{method: "PATCH", path: "/reports/" + ids[0] + "/status", token: olga, body: `{"status":"pending","note":"a mistake"}`}, http.StatusOK)
+	if _, again := ok[reportapi.BulkMoved](s, bulk, http.StatusOK); string(again.body) != string(a.body) {
 		t.Errorf("sent again it is answered\n%s\nwant\n%s", again.body, a.body)
 	}
 	if n := events(); n != 68+2 {
@@ -71,7 +71,7 @@ func TestBulkMove(t *testing.T) {
 	if a := s.do(bulk); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("the key with another body: %d, want 422", a.StatusCode)
 	}
-	audit, _ := ok[api.BulkMoves](s, call{method: "GET", path: "/reports/moves", token: olga}, http.StatusOK)
+	audit, _ := ok[reportapi.BulkMoves](s, call{method: "GET", path: "/reports/moves", token: olga}, http.StatusOK)
 	if len(audit.Moves) != 1 || len(audit.Moves[0].Reports) != 71 || len(audit.Moves[0].Refused) != 3 || !audit.Moves[0].Ended || audit.Moves[0].By.ID != "olga" {
 		t.Errorf("audit %+v, want one entry with 71 reports, 3 of them refused", audit)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -34,7 +35,7 @@ func (h deadlineHandlers) operations() operations {
 }
 
 // weekdays are the names of the days in the document, by time.Weekday.
-var weekdays = [7]Weekday{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
+var weekdays = [7]reportapi.Weekday{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
 
 // getCalendar handles GET /reports/calendar.
 func (h deadlineHandlers) getCalendar(w http.ResponseWriter, r *http.Request) error {
@@ -46,10 +47,10 @@ func (h deadlineHandlers) getCalendar(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
-	out := Calendar{Zone: days.Zone.String(), Shifts: []Shift{}, Holidays: make([]string, len(days.Holidays)), Targets: []Target{}}
+	out := reportapi.Calendar{Zone: days.Zone.String(), Shifts: []reportapi.Shift{}, Holidays: make([]string, len(days.Holidays)), Targets: []reportapi.Target{}}
 	for day, shifts := range days.Week {
 		for _, shift := range shifts {
-			out.Shifts = append(out.Shifts, Shift{Day: weekdays[day], From: clockText(shift.From), To: clockText(shift.To)})
+			out.Shifts = append(out.Shifts, reportapi.Shift{Day: weekdays[day], From: clockText(shift.From), To: clockText(shift.To)})
 		}
 	}
 	for i, h := range days.Holidays {
@@ -57,7 +58,7 @@ func (h deadlineHandlers) getCalendar(w http.ResponseWriter, r *http.Request) er
 	}
 	for _, c := range list.Categories {
 		if c.Target > 0 {
-			out.Targets = append(out.Targets, Target{CategoryID: c.ID, Hours: int32(c.Target / time.Hour)})
+			out.Targets = append(out.Targets, reportapi.Target{CategoryID: c.ID, Hours: int32(c.Target / time.Hour)})
 		}
 	}
 	return service.Encode(w, http.StatusOK, out)
@@ -68,7 +69,7 @@ func clockText(minutes int) string { return schedule.Clock(minutes).String() }
 
 // setCalendar handles PUT /reports/calendar.
 func (h deadlineHandlers) setCalendar(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[Calendar](r)
+	req, err := service.Decode[reportapi.Calendar](r)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -48,13 +49,13 @@ func (h categories) list(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	language, all := h.languageOf(r), r.URL.Query().Get("include") == "retired"
-	out := CategoryList{Categories: []Category{}}
+	out := reportapi.CategoryList{Categories: []reportapi.Category{}}
 	for _, c := range list.Categories {
 		if c.Retired && !all {
 			continue
 		}
 		t := c.Text(language, h.languages[0])
-		out.Categories = append(out.Categories, Category{
+		out.Categories = append(out.Categories, reportapi.Category{
 			ID: c.ID, Name: t.Name, Hint: t.Hint, Group: t.Group, Icon: c.Icon, AcceptsReports: c.Accepts && !c.Retired, Retired: c.Retired,
 		})
 	}
@@ -83,13 +84,13 @@ func (h categories) settings(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h categories) answer(w http.ResponseWriter, list report.CategoryList) error {
-	out := CategorySettings{Languages: h.languages, Categories: make([]CategorySetting, len(list.Categories))}
+	out := reportapi.CategorySettings{Languages: h.languages, Categories: make([]reportapi.CategorySetting, len(list.Categories))}
 	for i, c := range list.Categories {
-		setting := CategorySetting{ID: c.ID, Icon: c.Icon, AcceptsReports: c.Accepts, Retired: c.Retired, Texts: []CategoryText{}}
+		setting := reportapi.CategorySetting{ID: c.ID, Icon: c.Icon, AcceptsReports: c.Accepts, Retired: c.Retired, Texts: []reportapi.CategoryText{}}
 		for language, t := range c.Texts {
-			setting.Texts = append(setting.Texts, CategoryText{Language: language, Name: t.Name, Hint: t.Hint, Group: t.Group})
+			setting.Texts = append(setting.Texts, reportapi.CategoryText{Language: language, Name: t.Name, Hint: t.Hint, Group: t.Group})
 		}
-		slices.SortFunc(setting.Texts, func(a, b CategoryText) int { return strings.Compare(a.Language, b.Language) })
+		slices.SortFunc(setting.Texts, func(a, b reportapi.CategoryText) int { return strings.Compare(a.Language, b.Language) })
 		out.Categories[i] = setting
 	}
 	w.Header().Set("ETag", report.ETag(list.Revision))
@@ -98,7 +99,7 @@ func (h categories) answer(w http.ResponseWriter, list report.CategoryList) erro
 
 // set handles PUT /reports/categories.
 func (h categories) set(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[NewCategories](r)
+	req, err := service.Decode[reportapi.NewCategories](r)
 	if err != nil {
 		return err
 	}
@@ -134,9 +135,9 @@ func (h categories) changes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out := CategoryChanges{Changes: make([]CategoryChange, len(changes))}
+	out := reportapi.CategoryChanges{Changes: make([]reportapi.CategoryChange, len(changes))}
 	for i, c := range changes {
-		out.Changes[i] = CategoryChange{At: c.At, Actor: c.Actor, ActorName: c.ActorName, Added: c.Added, Changed: c.Changed, Retired: c.Retired, Moved: c.Moved}
+		out.Changes[i] = reportapi.CategoryChange{At: c.At, Actor: c.Actor, ActorName: c.ActorName, Added: c.Added, Changed: c.Changed, Retired: c.Retired, Moved: c.Moved}
 	}
 	return service.Encode(w, http.StatusOK, out)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
 )
@@ -24,7 +25,7 @@ func TestCategoriesInTheReadersLanguage(t *testing.T) {
 		"de, fr;q=0.8":            {"en", "Street lights and signals"},
 		"id-ID,id;q=0.9,en;q=0.8": {"id", "Lampu jalan dan lampu lalu lintas"},
 	} {
-		list, a := ok[api.CategoryList](s, call{method: "GET", path: "/categories", headers: map[string]string{"Accept-Language": header}}, http.StatusOK)
+		list, a := ok[reportapi.CategoryList](s, call{method: "GET", path: "/categories", headers: map[string]string{"Accept-Language": header}}, http.StatusOK)
 		if got := a.Header.Get("Content-Language"); got != want.language || a.Header.Get("Vary") != "Accept-Language" {
 			t.Errorf("%q: Content-Language %q, want %q", header, got, want.language)
 		}
@@ -62,7 +63,7 @@ func TestCityHasItsOwnCategories(t *testing.T) {
 	s := newServer(t)
 	ann, pavel := token(t, "ann", auth.Resident), token(t, "pavel", auth.Operator)
 	lamp, hole := s.fileAbout(ann, 2, "a lamp"), s.fileAbout(ann, 1, "a hole")
-	_, before := ok[api.CategorySettings](s, call{method: "GET", path: "/reports/categories", token: pavel}, http.StatusOK)
+	_, before := ok[reportapi.CategorySettings](s, call{method: "GET", path: "/reports/categories", token: pavel}, http.StatusOK)
 
 	a := s.setCategories(before.Header.Get("ETag"), two)
 	if a.StatusCode != http.StatusOK {
@@ -71,16 +72,16 @@ func TestCityHasItsOwnCategories(t *testing.T) {
 	if stale := s.setCategories(before.Header.Get("ETag"), two); stale.StatusCode != http.StatusPreconditionFailed {
 		t.Errorf("the list of before: status %d, want 412: %s", stale.StatusCode, stale.body)
 	}
-	list, _ := ok[api.CategoryList](s, call{method: "GET", path: "/categories"}, http.StatusOK)
+	list, _ := ok[reportapi.CategoryList](s, call{method: "GET", path: "/categories"}, http.StatusOK)
 	if got := fmt.Sprintf("%+v", list.Categories); len(list.Categories) != 2 || list.Categories[0].ID != 12 || list.Categories[0].Group != "Danger" || list.Categories[1].Name != "Lamps" {
 		t.Errorf("categories %s", got)
 	}
-	all, _ := ok[api.CategoryList](s, call{method: "GET", path: "/categories?include=retired"}, http.StatusOK)
+	all, _ := ok[reportapi.CategoryList](s, call{method: "GET", path: "/categories?include=retired"}, http.StatusOK)
 	if len(all.Categories) != 12 || !all.Categories[2].Retired {
 		t.Errorf("with retired ones: %+v, want 12", all.Categories)
 	}
 	for id, want := range map[string]string{lamp.String(): "Lamps", hole.String(): "Roads and potholes"} {
-		if rep, _ := ok[api.Report](s, call{method: "GET", path: "/reports/" + id}, http.StatusOK); rep.CategoryName != want {
+		if rep, _ := ok[reportapi.Report](s, call{method: "GET", path: "/reports/" + id}, http.StatusOK); rep.CategoryName != want {
 			t.Errorf("a report has the category %q, want %q", rep.CategoryName, want)
 		}
 	}
@@ -104,15 +105,15 @@ func TestCityHasItsOwnCategories(t *testing.T) {
 			t.Errorf("corrected into category %d: status %d, want %d: %s", category, a.StatusCode, want, a.body)
 		}
 	}
-	changes, _ := ok[api.CategoryChanges](s, call{method: "GET", path: "/reports/categories/changes", token: pavel}, http.StatusOK)
+	changes, _ := ok[reportapi.CategoryChanges](s, call{method: "GET", path: "/reports/categories/changes", token: pavel}, http.StatusOK)
 	if len(changes.Changes) != 1 || changes.Changes[0].Actor != "pavel" || changes.Changes[0].Added != 1 || changes.Changes[0].Changed != 1 || changes.Changes[0].Retired != 10 {
 		t.Errorf("changes %+v, want one by pavel: 1 added, 1 changed, 10 retired", changes.Changes)
 	}
 	// A report that was accepted is answered as before, whatever became of its category.
 	keyed := call{method: "POST", path: "/reports", token: ann, body: newReport, headers: map[string]string{"Idempotency-Key": "twice"}}
-	first, _ := ok[api.Report](s, keyed, http.StatusCreated)
+	first, _ := ok[reportapi.Report](s, keyed, http.StatusCreated)
 	s.setCategories("*", strings.Replace(two, `"id":2`, `"id":3`, 1))
-	if again, _ := ok[api.Report](s, keyed, http.StatusCreated); again.ID != first.ID {
+	if again, _ := ok[reportapi.Report](s, keyed, http.StatusCreated); again.ID != first.ID {
 		t.Errorf("the repetition answers with report %s, want %s", again.ID, first.ID)
 	}
 	keyed.headers = map[string]string{"Idempotency-Key": "other"}
@@ -160,8 +161,8 @@ func TestEveryReplicaAndListHasTheNewName(t *testing.T) {
 	other := newReplica(t, s.database, rules)
 	ann, olga := token(t, "ann", auth.Resident), token(t, "olga", auth.Official)
 	lamp := s.fileAbout(ann, 2, "a lamp")
-	categories := func(s *testServer) []api.Category {
-		list, _ := ok[api.CategoryList](s, call{method: "GET", path: "/categories"}, http.StatusOK)
+	categories := func(s *testServer) []reportapi.Category {
+		list, _ := ok[reportapi.CategoryList](s, call{method: "GET", path: "/categories"}, http.StatusOK)
 		return list.Categories
 	}
 	if before := categories(other); before[1].Name != "Street lights and signals" {
@@ -196,7 +197,7 @@ func TestEveryReplicaAndListHasTheNewName(t *testing.T) {
 	if got := s.queue(olga, "category=2"); len(got) != 1 {
 		t.Errorf("the queue of a retired category has %v, want the report", got)
 	}
-	if list, _ := ok[api.ReportPage](s, call{method: "GET", path: "/reports?category=2"}, http.StatusOK); len(list.Reports) != 1 {
+	if list, _ := ok[reportapi.ReportPage](s, call{method: "GET", path: "/reports?category=2"}, http.StatusOK); len(list.Reports) != 1 {
 		t.Errorf("the list of a retired category has %d reports, want 1", len(list.Reports))
 	}
 }
@@ -213,7 +214,7 @@ func TestManualsCategories(t *testing.T) {
 	if block == nil {
 		t.Fatal("docs/city.md has no list of categories")
 	}
-	_, before := ok[api.CategorySettings](s, call{method: "GET", path: "/reports/categories", token: token(t, "pavel", auth.Operator)}, http.StatusOK)
+	_, before := ok[reportapi.CategorySettings](s, call{method: "GET", path: "/reports/categories", token: token(t, "pavel", auth.Operator)}, http.StatusOK)
 	if tag := before.Header.Get("ETag"); tag != `"1"` {
 		t.Errorf("a new city's list has the revision %s, the manual says \"1\"", tag)
 	}
@@ -221,7 +222,7 @@ func TestManualsCategories(t *testing.T) {
 		t.Fatalf("status %d: %s", a.StatusCode, a.body)
 	}
 	for language, want := range map[string]string{"id": "Hubungi 112 sekarang.", "en": "Call 112 now."} {
-		list, _ := ok[api.CategoryList](s, call{method: "GET", path: "/categories", headers: map[string]string{"Accept-Language": language}}, http.StatusOK)
+		list, _ := ok[reportapi.CategoryList](s, call{method: "GET", path: "/categories", headers: map[string]string{"Accept-Language": language}}, http.StatusOK)
 		if len(list.Categories) != 14 || list.Categories[0].Hint != want || list.Categories[0].AcceptsReports {
 			t.Errorf("in %s: %+v, want fourteen that begin with a signpost", language, list.Categories)
 		}
@@ -252,7 +253,7 @@ func (s *testServer) html(path string) string {
 func TestLanguageWithoutTexts(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, func(c *api.Config) { c.Languages = []string{"en", "id", "nl"} })
-	list, a := ok[api.CategoryList](s, call{method: "GET", path: "/categories", headers: map[string]string{"Accept-Language": "nl"}}, http.StatusOK)
+	list, a := ok[reportapi.CategoryList](s, call{method: "GET", path: "/categories", headers: map[string]string{"Accept-Language": "nl"}}, http.StatusOK)
 	if a.Header.Get("Content-Language") != "nl" || list.Categories[1].Name != "Street lights and signals" {
 		t.Errorf("in Dutch: %+v, want the English texts", list.Categories[1])
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -47,7 +48,7 @@ func (h commentHandlers) operations() operations {
 
 // addComment handles POST /reports/{id}/comments.
 func (h commentHandlers) addComment(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[NewComment](r)
+	req, err := service.Decode[reportapi.NewComment](r)
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func (h commentHandlers) listComments(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
-	out := CommentPage{Comments: make([]Comment, len(page.Comments)), Count: page.Count}
+	out := reportapi.CommentPage{Comments: make([]reportapi.Comment, len(page.Comments)), Count: page.Count}
 	for i, c := range page.Comments {
 		out.Comments[i] = commentOf(c)
 	}
@@ -115,7 +116,7 @@ func (h commentHandlers) listComments(w http.ResponseWriter, r *http.Request) er
 
 // hideComment handles PUT /reports/{id}/comments/{comment_id}/hidden.
 func (h commentHandlers) hideComment(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[CommentHiding](r)
+	req, err := service.Decode[reportapi.CommentHiding](r)
 	if err != nil {
 		return err
 	}
@@ -146,8 +147,8 @@ func (h commentHandlers) seeComments(w http.ResponseWriter, r *http.Request) err
 
 func pathComment(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("comment_id")) }
 
-func commentOf(v report.CommentView) Comment {
-	return Comment{
+func commentOf(v report.CommentView) reportapi.Comment {
+	return reportapi.Comment{
 		ID: v.ID, Text: v.Text, Anonymous: v.Anonymous, AuthorName: v.AuthorName, Mine: v.Mine,
 		HiddenReason: v.HiddenReason, CreatedAt: v.CreatedAt,
 	}

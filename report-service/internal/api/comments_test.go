@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
 )
@@ -19,9 +20,9 @@ func say(path, token, body string) call {
 }
 
 // comments returns what a reader sees.
-func (s *testServer) comments(path, token string) api.CommentPage {
+func (s *testServer) comments(path, token string) reportapi.CommentPage {
 	s.t.Helper()
-	page, _ := ok[api.CommentPage](s, call{method: "GET", path: path + "/comments", token: token}, http.StatusOK)
+	page, _ := ok[reportapi.CommentPage](s, call{method: "GET", path: path + "/comments", token: token}, http.StatusOK)
 	return page
 }
 
@@ -42,20 +43,20 @@ func TestComments(t *testing.T) {
 	}
 	keyed := say(path, bob, named)
 	keyed.headers = map[string]string{"Idempotency-Key": "1"}
-	first, a := ok[api.Comment](s, keyed, http.StatusCreated)
+	first, a := ok[reportapi.Comment](s, keyed, http.StatusCreated)
 	if first.Text != "It is dark again." || first.AuthorName != "bob" || !first.Mine || a.Header.Get("Location") != path+"/comments" {
 		t.Errorf("answered %s at %s", a.body, a.Header.Get("Location"))
 	}
-	again, _ := ok[api.Comment](s, keyed, http.StatusCreated)
+	again, _ := ok[reportapi.Comment](s, keyed, http.StatusCreated)
 	if again.ID != first.ID {
 		t.Error("a repetition has another comment")
 	}
 	keyed.path = "/reports/" + s.file(ann, "public").ID.String() + "/comments" // whose key is its own
-	elsewhere, _ := ok[api.Comment](s, keyed, http.StatusCreated)
+	elsewhere, _ := ok[reportapi.Comment](s, keyed, http.StatusCreated)
 	if elsewhere.ID == first.ID {
 		t.Error("with the same key, a comment on another report is the first one")
 	}
-	hidden, _ := ok[api.Comment](s, say(path, ann, anonymous), http.StatusCreated) // who filed it
+	hidden, _ := ok[reportapi.Comment](s, say(path, ann, anonymous), http.StatusCreated) // who filed it
 	if hidden.AuthorName != "" || !hidden.Anonymous {
 		t.Errorf("an anonymous comment is %+v", hidden)
 	}
@@ -67,11 +68,11 @@ func TestComments(t *testing.T) {
 			t.Errorf("%q gets the wrong comments as their own: %+v", name, page)
 		}
 	}
-	part, a := ok[api.CommentPage](s, call{method: "GET", path: path + "/comments?limit=1"}, http.StatusOK)
+	part, a := ok[reportapi.CommentPage](s, call{method: "GET", path: path + "/comments?limit=1"}, http.StatusOK)
 	if len(part.Comments) != 1 || part.NextCursor == "" || !strings.Contains(a.Header.Get("Link"), `rel="next"`) {
 		t.Errorf("the first page is %+v", part)
 	}
-	rest, _ := ok[api.CommentPage](s, call{method: "GET", path: path + "/comments?limit=1&cursor=" + part.NextCursor}, http.StatusOK)
+	rest, _ := ok[reportapi.CommentPage](s, call{method: "GET", path: path + "/comments?limit=1&cursor=" + part.NextCursor}, http.StatusOK)
 	if len(rest.Comments) != 1 || rest.Comments[0].ID != hidden.ID || rest.NextCursor != "" {
 		t.Errorf("the second page is %+v", rest)
 	}
@@ -119,7 +120,7 @@ func TestHiddenComments(t *testing.T) {
 	s := newServer(t)
 	ann, bob, olga := token(t, "ann", auth.Resident), token(t, "bob", auth.Resident), token(t, "olga", auth.Official)
 	path := "/reports/" + s.file(ann, "public").ID.String()
-	comment, _ := ok[api.Comment](s, say(path, bob, anonymous), http.StatusCreated)
+	comment, _ := ok[reportapi.Comment](s, say(path, bob, anonymous), http.StatusCreated)
 	hidden := path + "/comments/" + comment.ID.String() + "/hidden"
 	s.wantStatus(http.StatusNoContent, call{method: "PUT", path: hidden, token: olga, body: `{"reason":" It names somebody "}`})
 	for name, reader := range map[string]string{"": "", "ann": ann} {
@@ -132,7 +133,7 @@ func TestHiddenComments(t *testing.T) {
 			t.Errorf("%s sees %+v", name, page)
 		}
 	}
-	work, _ := ok[api.Work](s, call{method: "GET", path: path + "/work", token: olga}, http.StatusOK)
+	work, _ := ok[reportapi.Work](s, call{method: "GET", path: path + "/work", token: olga}, http.StatusOK)
 	if len(work.Acts) != 1 || work.Acts[0].Action != "hide_comment" || work.Acts[0].Text != "It names somebody" {
 		t.Errorf("the acts are %+v", work.Acts)
 	}

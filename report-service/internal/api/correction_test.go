@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 )
 
 // Officials correct a report at the version that they have seen; what a new report may
@@ -36,11 +36,11 @@ func TestCorrectReport(t *testing.T) {
 			t.Errorf("%s at %s: %d, want %d: %s", tt.body, tt.version, a.StatusCode, tt.want, a.body)
 		}
 	}
-	got, a := ok[api.Report](s, call{method: "GET", path: path}, http.StatusOK)
+	got, a := ok[reportapi.Report](s, call{method: "GET", path: path}, http.StatusOK)
 	if got.CategoryID != 1 || got.Latitude == nil || *got.Latitude != -6.81235 || got.Address != "Jl. Braga 1" || a.Header.Get("ETag") != `"2"` {
 		t.Errorf("corrected to %s", a.body)
 	}
-	history, a := ok[api.History](s, call{method: "GET", path: path + "/history"}, http.StatusOK)
+	history, a := ok[reportapi.History](s, call{method: "GET", path: path + "/history"}, http.StatusOK)
 	if c := history.History[1].Correction; c == nil || c.Category.To != 1 || c.Position.To.Latitude != -6.81235 || c.Address.To != "Jl. Braga 1" {
 		t.Errorf("the history is %s", a.body)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -30,7 +31,7 @@ func TestHiddenReportIsInNoSharedCluster(t *testing.T) {
 	}
 	want := func(when string, want int64) {
 		t.Helper()
-		shown, _ := ok[api.MapPoints](s, call{method: "GET", path: "/map/points?bbox=107,-7,108,-6&zoom=12"}, http.StatusOK)
+		shown, _ := ok[reportapi.MapPoints](s, call{method: "GET", path: "/map/points?bbox=107,-7,108,-6&zoom=12"}, http.StatusOK)
 		var got int64
 		for _, c := range shown.Clusters {
 			got += c.Count

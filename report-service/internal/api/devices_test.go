@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 )
 
 // idOf returns a UUID of version 7 as a device makes it whose clock shows at.
@@ -71,11 +71,11 @@ func TestClocksOfDevicesTellNobody(t *testing.T) {
 	add := func(name, privacy string, wrong time.Duration) (chosen, shown seenPhoto) {
 		by := token(t, name, auth.Resident)
 		filed, id := s.file(by, privacy).ID, idOf(time.Now().Add(wrong))
-		ok[api.Photo](s, put(photoPath(filed, id), by, "picture"), http.StatusAccepted)
+		ok[reportapi.Photo](s, put(photoPath(filed, id), by, "picture"), http.StatusAccepted)
 		if _, err := s.pool.Exec(t.Context(), `update photos set state = 'ready' where report_id = $1`, filed); err != nil {
 			t.Fatal(err)
 		}
-		list, _ := ok[api.PhotoList](s, call{method: "GET", path: "/reports/" + filed.String() + "/photos"}, http.StatusOK)
+		list, _ := ok[reportapi.PhotoList](s, call{method: "GET", path: "/reports/" + filed.String() + "/photos"}, http.StatusOK)
 		if len(list.Photos) != 1 {
 			t.Fatalf("a passer-by sees %d photos, want 1", len(list.Photos))
 		}
@@ -137,7 +137,7 @@ func TestNobodySeesWhatDevicesChose(t *testing.T) { //nolint:funlen // every pla
 	for _, privacy := range []string{"public", "anonymous"} {
 		body := strings.NewReplacer("public", privacy, "-6.9,", "-6.914712345678901,", "107.6,", "107.609812345678901,").Replace(newReport)
 		marks = append(marks, "6.9147123", "107.6098123")
-		filed, _ := ok[api.Report](s, call{method: "POST", path: "/reports", token: ann, body: body, headers: headers()}, http.StatusCreated)
+		filed, _ := ok[reportapi.Report](s, call{method: "POST", path: "/reports", token: ann, body: body, headers: headers()}, http.StatusCreated)
 		if *filed.Latitude != -6.91471 || *filed.Longitude != 107.60981 {
 			t.Errorf("filed at %v, %v; want it to the metre", *filed.Latitude, *filed.Longitude)
 		}
@@ -147,8 +147,8 @@ func TestNobodySeesWhatDevicesChose(t *testing.T) { //nolint:funlen // every pla
 			for name, value := range headers() {
 				c.headers[name] = value
 			}
-			photo, _ := ok[api.Photo](s, c, http.StatusAccepted)
-			again, _ := ok[api.Photo](s, c, http.StatusOK)
+			photo, _ := ok[reportapi.Photo](s, c, http.StatusAccepted)
+			again, _ := ok[reportapi.Photo](s, c, http.StatusOK)
 			if again.ID != photo.ID {
 				t.Error("a repetition has another photo")
 			}
@@ -158,7 +158,7 @@ func TestNobodySeesWhatDevicesChose(t *testing.T) { //nolint:funlen // every pla
 		}
 		said := say(path, ann, anonymous)
 		said.headers = headers()
-		ok[api.Comment](s, said, http.StatusCreated)
+		ok[reportapi.Comment](s, said, http.StatusCreated)
 		paths = append(paths, path, path+"/photos", path+"/history", path+"/comments", path+"/work")
 		previews = append(previews, s.url+path+"/preview")
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -211,26 +212,26 @@ func (h workbenchHandlers) countOverTime(w http.ResponseWriter, r *http.Request)
 			return err
 		}
 	}
-	out := Numbers{
-		Numbers: make([]Number, len(numbers)), Departments: make([]DepartmentNumbers, len(departments.parts)), Areas: make([]AreaNumbers, len(areas.parts)),
+	out := reportapi.Numbers{
+		Numbers: make([]reportapi.Number, len(numbers)), Departments: make([]reportapi.DepartmentNumbers, len(departments.parts)), Areas: make([]reportapi.AreaNumbers, len(areas.parts)),
 		MedianSeconds: secondsOf(departments.total.Median),
 	}
 	for i, p := range departments.parts {
 		open := departments.open[p.Part]
 		out.OpenAtEnd += open
-		out.Departments[i] = DepartmentNumbers{
+		out.Departments[i] = reportapi.DepartmentNumbers{
 			DepartmentID: p.Part, Filed: p.Filed, Resolved: p.Resolved, Rejected: p.Rejected, MedianSeconds: secondsOf(p.Median),
 			OpenAtEnd: open, Confirmed: p.Confirmed, Disputed: p.Disputed, Silent: p.Silent,
 		}
 	}
 	for i, p := range areas.parts {
-		out.Areas[i] = AreaNumbers{
+		out.Areas[i] = reportapi.AreaNumbers{
 			Area: list.Code(p.Part), Filed: p.Filed, Resolved: p.Resolved, Rejected: p.Rejected, MedianSeconds: secondsOf(p.Median),
 			OpenAtEnd: areas.open[p.Part], Confirmed: p.Confirmed, Disputed: p.Disputed, Silent: p.Silent,
 		}
 	}
 	for i, n := range numbers {
-		out.Numbers[i] = Number{
+		out.Numbers[i] = reportapi.Number{
 			Begin: n.Begin, CategoryID: n.Category, Filed: n.Filed, Resolved: n.Resolved, Rejected: n.Rejected, Reopened: n.Reopened,
 			Confirmed: n.Confirmed, Disputed: n.VerdictCounts.Disputed, Silent: n.Silent,
 		}

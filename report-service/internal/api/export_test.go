@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 )
 
 // An export has every report once, over its parts, and does not tell who filed
@@ -101,7 +101,7 @@ func TestNumbersOfTheCitysDay(t *testing.T) {
 	for interval, want := range map[string]string{
 		"day": "2026-03-01T00:00:00+07:00", "week": "2026-02-23T00:00:00+07:00", "month": "2026-03-01T00:00:00+07:00",
 	} {
-		numbers, _ := ok[api.Numbers](s, call{method: "GET", token: olga,
+		numbers, _ := ok[reportapi.Numbers](s, call{method: "GET", token: olga,
 			path: "/reports/numbers?filed_from=2026-01-01T00:00:00%2B07:00&filed_to=2026-12-01T00:00:00+07:00&interval=" + interval}, http.StatusOK)
 		if len(numbers.Numbers) != 2 {
 			t.Fatalf("by %s: %+v, want both reports in one period", interval, numbers)
@@ -120,7 +120,7 @@ func TestNumbers(t *testing.T) {
 	ann, olga := token(t, "ann", auth.Resident), token(t, "olga", auth.Official)
 	lamp, hole := s.fileAbout(ann, 2, "a lamp"), s.fileAbout(ann, 1, "a hole")
 	for _, body := range []string{`{"status":"resolved"}`, `{"status":"in_progress","note":"not yet"}`, `{"status":"resolved"}`} {
-		ok[api.Report](s, call{method: "PATCH", path: "/reports/" + lamp.String() + "/status", token: olga, body: body}, http.StatusOK)
+		ok[reportapi.Report](s, call{method: "PATCH", path: "/reports/" + lamp.String() + "/status", token: olga, body: body}, http.StatusOK)
 	}
 	if _, err := s.pool.Exec(t.Context(), `update status_history set changed_at = '2026-01-31T23:00Z' where report_id = $1`, hole); err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestNumbers(t *testing.T) {
 		"&bbox=0,0,1,1":        "",
 		"&q=lamp&interval=day": "2026-02-02 2: 1 2 0; ",
 	} {
-		numbers, _ := ok[api.Numbers](s, call{method: "GET", token: olga,
+		numbers, _ := ok[reportapi.Numbers](s, call{method: "GET", token: olga,
 			path: "/reports/numbers?filed_from=2026-01-01T00:00:00Z&filed_to=2026-12-01T00:00:00Z" + query}, http.StatusOK)
 		got := ""
 		for _, n := range numbers.Numbers {
@@ -145,7 +145,7 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("numbers%s: %q, want %q", query, got, want)
 		}
 	}
-	numbers, _ := ok[api.Numbers](s, call{method: "GET", token: olga,
+	numbers, _ := ok[reportapi.Numbers](s, call{method: "GET", token: olga,
 		path: "/reports/numbers?filed_from=2026-01-01T00:00:00Z&filed_to=2026-12-01T00:00:00Z"}, http.StatusOK)
 	if len(numbers.Departments) != 1 || numbers.Departments[0].OpenAtEnd != 1 || numbers.OpenAtEnd != 1 {
 		t.Errorf("open at the end are %d, of the departments %+v, want one of none", numbers.OpenAtEnd, numbers.Departments)

@@ -1,4 +1,3 @@
 package api
 
-//go:generate env GOWORK=off go tool -modfile=../../../scripts/tools/go.mod oapi-codegen -config oapi-codegen.yaml ../../../docs/openapi/report-service.yaml
 //go:generate cp ../../../docs/openapi/report-service.yaml openapi.yaml

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -79,7 +80,7 @@ func (h guestHandlers) read(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	return service.Encode(w, http.StatusOK, GuestsNow{Open: now.Open, Votes: h.Votes, Comments: h.Comments, ReportsPerDay: int32(h.PerDay)}) //nolint:gosec // it is 100 at most
+	return service.Encode(w, http.StatusOK, reportapi.GuestsNow{Open: now.Open, Votes: h.Votes, Comments: h.Comments, ReportsPerDay: int32(h.PerDay)}) //nolint:gosec // it is 100 at most
 }
 
 // The problems of guests that say when the same request may succeed.
@@ -123,12 +124,12 @@ func (h guestHandlers) createCode(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	return service.Encode(w, http.StatusCreated, GuestCode{Code: report.ShowGuestCode(code), ExpiresAt: expires})
+	return service.Encode(w, http.StatusCreated, reportapi.GuestCode{Code: report.ShowGuestCode(code), ExpiresAt: expires})
 }
 
 // openSession handles POST /guests/session. Every try counts, also a right one.
 func (h guestHandlers) openSession(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[GuestCodeEntry](r)
+	req, err := service.Decode[reportapi.GuestCodeEntry](r)
 	if err != nil {
 		return err
 	}
@@ -171,7 +172,7 @@ func (h guestHandlers) readAdoption(w http.ResponseWriter, r *http.Request) erro
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	return service.Encode(w, http.StatusOK, Adoption{Reports: reports})
+	return service.Encode(w, http.StatusOK, reportapi.Adoption{Reports: reports})
 }
 
 // adopt handles POST /guests/adoption.
@@ -186,7 +187,7 @@ func (h guestHandlers) adopt(w http.ResponseWriter, r *http.Request) error {
 	}
 	h.auth.ForgetGuest(w, r)
 	w.Header().Set("Cache-Control", "no-store")
-	return service.Encode(w, http.StatusOK, Adoption{Reports: reports})
+	return service.Encode(w, http.StatusOK, reportapi.Adoption{Reports: reports})
 }
 
 // decline handles DELETE /guests/adoption.
@@ -208,7 +209,7 @@ func (h guestHandlers) readSwitch(w http.ResponseWriter, r *http.Request) error 
 
 // setSwitch handles PUT /admin/reports/guests.
 func (h guestHandlers) setSwitch(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[GuestSwitchChange](r)
+	req, err := service.Decode[reportapi.GuestSwitchChange](r)
 	if err != nil {
 		return err
 	}
@@ -220,8 +221,8 @@ func (h guestHandlers) setSwitch(w http.ResponseWriter, r *http.Request) error {
 	return service.Encode(w, http.StatusOK, switchOf(now))
 }
 
-func switchOf(s report.GuestSwitch) GuestSwitch {
-	return GuestSwitch{Open: s.Open, Reason: s.Reason, ChangedAt: orZero(s.ChangedAt)}
+func switchOf(s report.GuestSwitch) reportapi.GuestSwitch {
+	return reportapi.GuestSwitch{Open: s.Open, Reason: s.Reason, ChangedAt: orZero(s.ChangedAt)}
 }
 
 // mayFile returns why a guest may not file a report of that privacy now; nil for accounts.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
 )
 
@@ -85,12 +86,12 @@ const anonymousReport = `{"title":"Dark lamp","description":"","category_id":2,"
 func (b *browser) file() uuid.UUID {
 	b.s.t.Helper()
 	a := b.want("POST", "/reports", anonymousReport, http.StatusCreated, "")
-	return decode[api.Report](b.s.t, a).ID
+	return decode[reportapi.Report](b.s.t, a).ID
 }
 
 func (b *browser) mine() int {
 	b.s.t.Helper()
-	return len(decode[api.ReportPage](b.s.t, b.want("GET", "/reports/mine", "", http.StatusOK, "")).Reports)
+	return len(decode[reportapi.ReportPage](b.s.t, b.want("GET", "/reports/mine", "", http.StatusOK, "")).Reports)
 }
 
 // A guest files anonymous reports, reads them as their own and withdraws them; nobody is
@@ -205,7 +206,7 @@ func TestGuestCode(t *testing.T) {
 	g := s.guest("192.0.2.1")
 	g.file()
 	code := func() string {
-		return decode[api.GuestCode](t, g.want("POST", "/guests/code", "", http.StatusCreated, "")).Code
+		return decode[reportapi.GuestCode](t, g.want("POST", "/guests/code", "", http.StatusCreated, "")).Code
 	}
 	redeem := func(b *browser, code string, status int, kind string) {
 		t.Helper()
@@ -265,7 +266,7 @@ func TestGuestSwitch(t *testing.T) {
 	const path = "/admin/reports/guests"
 	set := func(body string) {
 		t.Helper()
-		ok[api.GuestSwitch](s, call{method: "PUT", path: path, token: olu, body: body}, http.StatusOK)
+		ok[reportapi.GuestSwitch](s, call{method: "PUT", path: path, token: olu, body: body}, http.StatusOK)
 	}
 	set(`{"open":false,"reason":"flood of 192.0.2.0/24"}`)
 	s.browser("192.0.2.2").want("POST", "/guests", "", http.StatusForbidden, "guests-closed")
@@ -274,13 +275,13 @@ func TestGuestSwitch(t *testing.T) {
 		t.Errorf("the guest has %d reports, want 1", n)
 	}
 	replica.browser("192.0.2.2").want("POST", "/guests", "", http.StatusForbidden, "guests-closed")
-	if now, _ := ok[api.GuestSwitch](s, call{method: "GET", path: path, token: token(t, "aud", auth.Auditor)}, http.StatusOK); now.Open || now.Reason == "" || now.ChangedAt.IsZero() {
+	if now, _ := ok[reportapi.GuestSwitch](s, call{method: "GET", path: path, token: token(t, "aud", auth.Auditor)}, http.StatusOK); now.Open || now.Reason == "" || now.ChangedAt.IsZero() {
 		t.Errorf("the switch is %+v", now)
 	}
 	set(`{"open":true,"reason":"over"}`)
 	set(`{"open":true,"reason":"changes nothing"}`)
 	g.file()
-	audit, _ := ok[api.SettingsAudit](s, call{method: "GET", path: "/admin/reports/settings/audit", token: olu}, http.StatusOK)
+	audit, _ := ok[reportapi.SettingsAudit](s, call{method: "GET", path: "/admin/reports/settings/audit", token: olu}, http.StatusOK)
 	if len(audit.Acts) != 2 || audit.Acts[1].Actor != "olu" || audit.Acts[1].Setting != "guests" || audit.Acts[1].Detail["open"] != false {
 		t.Errorf("the audit has %+v, want closing and opening", audit.Acts)
 	}
@@ -302,17 +303,17 @@ func TestAdoptGuest(t *testing.T) {
 	old, thief := *g, *g
 	old.cookies = map[string]string{auth.CookieName: g.cookies[auth.CookieName]}
 	thief.cookies = map[string]string{auth.CookieName: g.cookies[auth.CookieName]}
-	code := decode[api.GuestCode](t, g.want("POST", "/guests/code", "", http.StatusCreated, "")).Code
+	code := decode[reportapi.GuestCode](t, g.want("POST", "/guests/code", "", http.StatusCreated, "")).Code
 
 	s.browser("192.0.2.2").signIn("ann").want("POST", "/guests/adoption", "", http.StatusNotFound, "no-guest")
 	ann := g.signIn("ann")
-	if n := decode[api.Adoption](t, ann.want("GET", "/guests/adoption", "", http.StatusOK, "")).Reports; n != 2 {
+	if n := decode[reportapi.Adoption](t, ann.want("GET", "/guests/adoption", "", http.StatusOK, "")).Reports; n != 2 {
 		t.Errorf("%d reports to take over, want 2", n)
 	}
 	kept := ann.cookies["cityconnect_guest"]
 	for range 2 { // the second as after a lost answer
 		ann.cookies["cityconnect_guest"] = kept
-		if n := decode[api.Adoption](t, ann.want("POST", "/guests/adoption", "", http.StatusOK, "")).Reports; n != 2 {
+		if n := decode[reportapi.Adoption](t, ann.want("POST", "/guests/adoption", "", http.StatusOK, "")).Reports; n != 2 {
 			t.Errorf("%d reports taken over, want 2", n)
 		}
 		if ann.cookies["cityconnect_guest"] != "" {

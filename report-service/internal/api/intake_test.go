@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
 )
@@ -22,18 +23,18 @@ func TestFilingForSomebody(t *testing.T) {
 	s := newServer(t)
 	olga, otto, ann := token(t, "olga", auth.Official), token(t, "otto", auth.Official), token(t, "ann", auth.Resident)
 	filing := call{method: "POST", path: "/reports", token: olga, body: fromTelephone, headers: map[string]string{"Idempotency-Key": "1"}}
-	rep, _ := ok[api.Report](s, filing, http.StatusCreated)
-	if again, _ := ok[api.Report](s, filing, http.StatusCreated); again.ID != rep.ID || again.Mine {
+	rep, _ := ok[reportapi.Report](s, filing, http.StatusCreated)
+	if again, _ := ok[reportapi.Report](s, filing, http.StatusCreated); again.ID != rep.ID || again.Mine {
 		t.Errorf("the repetition is %s, mine %t; want %s", again.ID, again.Mine, rep.ID)
 	}
 	if rep.Mine || rep.PrivacyLevel != "anonymous" || rep.ReporterName != "" {
 		t.Errorf("filed as %+v, want nobody's and anonymous", rep)
 	}
-	work, _ := ok[api.Work](s, call{method: "GET", path: "/reports/" + rep.ID.String() + "/work", token: otto}, http.StatusOK)
+	work, _ := ok[reportapi.Work](s, call{method: "GET", path: "/reports/" + rep.ID.String() + "/work", token: otto}, http.StatusOK)
 	if in := work.Intake; in.Source != "telephone" || in.EnteredBy.ID != "olga" || in.Caller == "" {
 		t.Errorf("officials see %+v, want how it came and who entered it", in)
 	}
-	if mine, _ := ok[api.ReportPage](s, call{method: "GET", path: "/reports/mine", token: olga}, http.StatusOK); len(mine.Reports) != 0 {
+	if mine, _ := ok[reportapi.ReportPage](s, call{method: "GET", path: "/reports/mine", token: olga}, http.StatusOK); len(mine.Reports) != 0 {
 		t.Error("the report is that of the official who entered it")
 	}
 	for _, reader := range []string{"", ann, olga} {
@@ -67,8 +68,8 @@ func TestOfficialsFileForMany(t *testing.T) {
 	s := newServer(t, func(cfg *api.Config) { cfg.ReportsPerUser = ratelimit.Limit{Turns: 1, Period: time.Hour} })
 	olga := token(t, "olga", auth.Official)
 	for range 3 {
-		ok[api.Report](s, call{method: "POST", path: "/reports", token: olga, body: fromTelephone}, http.StatusCreated)
+		ok[reportapi.Report](s, call{method: "POST", path: "/reports", token: olga, body: fromTelephone}, http.StatusCreated)
 	}
-	ok[api.Report](s, call{method: "POST", path: "/reports", token: olga, body: newReport}, http.StatusCreated)
+	ok[reportapi.Report](s, call{method: "POST", path: "/reports", token: olga, body: newReport}, http.StatusCreated)
 	s.wantStatus(http.StatusTooManyRequests, call{method: "POST", path: "/reports", token: olga, body: newReport})
 }

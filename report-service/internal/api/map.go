@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -158,16 +159,16 @@ func (s *sharedMaps) keep(key mapKey, shown report.Map) {
 	s.kept[key] = keptMap{shown, time.Now()}
 }
 
-func mapPoints(m report.Map) MapPoints {
-	out := MapPoints{Points: make([]MapPoint, len(m.Points)), Clusters: make([]MapCluster, len(m.Clusters))}
+func mapPoints(m report.Map) reportapi.MapPoints {
+	out := reportapi.MapPoints{Points: make([]reportapi.MapPoint, len(m.Points)), Clusters: make([]reportapi.MapCluster, len(m.Clusters))}
 	for i, p := range m.Points {
-		out.Points[i] = MapPoint{
-			ID: p.ID, Title: p.Title, Status: Status(p.Status),
+		out.Points[i] = reportapi.MapPoint{
+			ID: p.ID, Title: p.Title, Status: reportapi.Status(p.Status),
 			Latitude: p.Position.Latitude, Longitude: p.Position.Longitude,
 		}
 	}
 	for i, c := range m.Clusters {
-		out.Clusters[i] = MapCluster{Count: c.Count, Latitude: c.Center.Latitude, Longitude: c.Center.Longitude}
+		out.Clusters[i] = reportapi.MapCluster{Count: c.Count, Latitude: c.Center.Latitude, Longitude: c.Center.Longitude}
 	}
 	return out
 }

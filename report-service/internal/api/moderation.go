@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -52,7 +53,7 @@ func (h moderationHandlers) operations() operations {
 
 // hideReport handles PUT /reports/{id}/hidden.
 func (h moderationHandlers) hideReport(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[Hiding](r)
+	req, err := service.Decode[reportapi.Hiding](r)
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func (h moderationHandlers) unhideReport(w http.ResponseWriter, r *http.Request)
 
 // setVisibility handles PUT /reports/{id}/visibility.
 func (h moderationHandlers) setVisibility(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[ReportVisibility](r)
+	req, err := service.Decode[reportapi.ReportVisibility](r)
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (h moderationHandlers) setVisibility(w http.ResponseWriter, r *http.Request
 
 // redactReport handles PATCH /reports/{id}/words.
 func (h moderationHandlers) redactReport(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[Rewording](r)
+	req, err := service.Decode[reportapi.Rewording](r)
 	if err != nil {
 		return err
 	}
@@ -122,7 +123,7 @@ func (h moderationHandlers) redactReport(w http.ResponseWriter, r *http.Request)
 
 // reportAbuse handles POST /reports/{id}/abuse.
 func (h moderationHandlers) reportAbuse(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[Abuse](r)
+	req, err := service.Decode[reportapi.Abuse](r)
 	if err != nil {
 		return err
 	}
@@ -152,11 +153,11 @@ func (h moderationHandlers) listAbuse(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
-	out := AbuseList{Reports: make([]Suspect, len(suspects))}
+	out := reportapi.AbuseList{Reports: make([]reportapi.Suspect, len(suspects))}
 	for i, suspect := range suspects {
-		out.Reports[i] = Suspect{Report: taskOf(suspect.Task), Entries: make([]AbuseEntry, len(suspect.Complaints))}
+		out.Reports[i] = reportapi.Suspect{Report: taskOf(suspect.Task), Entries: make([]reportapi.AbuseEntry, len(suspect.Complaints))}
 		for j, c := range suspect.Complaints {
-			out.Reports[i].Entries[j] = AbuseEntry{Reason: AbuseReason(c.Reason), Text: c.Text, At: c.At}
+			out.Reports[i].Entries[j] = reportapi.AbuseEntry{Reason: reportapi.AbuseReason(c.Reason), Text: c.Text, At: c.At}
 		}
 	}
 	return service.Encode(w, http.StatusOK, out)

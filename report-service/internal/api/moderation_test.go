@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/report-service/internal/picture"
 )
 
@@ -20,14 +20,14 @@ import (
 func (s *testServer) fileWords(token, word, privacy string) uuid.UUID {
 	s.t.Helper()
 	body := strings.NewReplacer("Dark lamp", "Dark "+word, "at the crossing", "at "+word, "Jl. Asia Afrika 8", "Jl. "+word, "public", privacy).Replace(newReport)
-	rep, _ := ok[api.Report](s, call{method: "POST", path: "/reports", token: token, body: body,
+	rep, _ := ok[reportapi.Report](s, call{method: "POST", path: "/reports", token: token, body: body,
 		headers: map[string]string{"Idempotency-Key": "key-of-" + word}}, http.StatusCreated)
 	return rep.ID
 }
 
-func (s *testServer) hide(token string, id uuid.UUID, reason string) api.Work {
+func (s *testServer) hide(token string, id uuid.UUID, reason string) reportapi.Work {
 	s.t.Helper()
-	work, _ := ok[api.Work](s, call{method: "PUT", path: "/reports/" + id.String() + "/hidden", token: token, body: `{"reason":"` + reason + `"}`}, http.StatusOK)
+	work, _ := ok[reportapi.Work](s, call{method: "PUT", path: "/reports/" + id.String() + "/hidden", token: token, body: `{"reason":"` + reason + `"}`}, http.StatusOK)
 	return work
 }
 
@@ -65,7 +65,7 @@ func lists() []call {
 // sees it.
 func (s *testServer) showPicture(dir, token string, id uuid.UUID) uuid.UUID {
 	s.t.Helper()
-	photo, _ := ok[api.Photo](s, put(photoPath(id, uuid.New()), token, "picture"), http.StatusAccepted)
+	photo, _ := ok[reportapi.Photo](s, put(photoPath(id, uuid.New()), token, "picture"), http.StatusAccepted)
 	name := filepath.Join(dir, picture.Key(photo.ID, 320))
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		s.t.Fatal(err)
@@ -121,7 +121,7 @@ func TestPrivateReportIsGone(t *testing.T) {
 			if filed == "public" {
 				turn("officials", http.StatusOK)
 				turn("public", http.StatusOK)
-				ok[api.Report](s, call{method: "GET", path: path}, http.StatusOK)
+				ok[reportapi.Report](s, call{method: "GET", path: path}, http.StatusOK)
 			}
 			turn("officials", http.StatusOK)
 			photo := s.showPicture(dir, ann, id)
@@ -135,16 +135,16 @@ func TestPrivateReportIsGone(t *testing.T) {
 					t.Errorf("an official: %s %s: status %d without the report: %s", c.method, c.path, a.StatusCode, a.body)
 				}
 			}
-			counts, _ := ok[api.QueueCounts](s, call{method: "GET", path: "/reports/queue/counts", token: olga}, http.StatusOK)
-			numbers, _ := ok[api.Numbers](s, call{method: "GET", path: "/reports/numbers?interval=day", token: olga}, http.StatusOK)
+			counts, _ := ok[reportapi.QueueCounts](s, call{method: "GET", path: "/reports/queue/counts", token: olga}, http.StatusOK)
+			numbers, _ := ok[reportapi.Numbers](s, call{method: "GET", path: "/reports/numbers?interval=day", token: olga}, http.StatusOK)
 			if counts.Total != 1 || len(numbers.Numbers) != 1 || len(s.queue(olga, "hidden=true")) != 0 {
 				t.Errorf("%d are counted, %d numbers have it, and %q are hidden; want 1, 1 and none", counts.Total, len(numbers.Numbers), s.queue(olga, "hidden=true"))
 			}
-			moved, _ := ok[api.Report](s, call{method: "PATCH", path: path + "/status", token: olga, body: `{"status":"in_progress","note":"We come"}`}, http.StatusOK)
-			mine, _ := ok[api.ReportPage](s, call{method: "GET", path: "/reports/mine", token: ann}, http.StatusOK)
-			own, _ := ok[api.Report](s, call{method: "GET", path: path, token: ann}, http.StatusOK)
+			moved, _ := ok[reportapi.Report](s, call{method: "PATCH", path: path + "/status", token: olga, body: `{"status":"in_progress","note":"We come"}`}, http.StatusOK)
+			mine, _ := ok[reportapi.ReportPage](s, call{method: "GET", path: "/reports/mine", token: ann}, http.StatusOK)
+			own, _ := ok[reportapi.Report](s, call{method: "GET", path: path, token: ann}, http.StatusOK)
 			for _, r := range append(mine.Reports, own, moved) {
-				if r.Visibility != api.VisibilityOfficials || r.HiddenReason != "" || r.Status != "in_progress" {
+				if r.Visibility != reportapi.VisibilityOfficials || r.HiddenReason != "" || r.Status != "in_progress" {
 					t.Errorf("answered %+v, want it as one that only the city sees", r)
 				}
 			}
@@ -152,8 +152,8 @@ func TestPrivateReportIsGone(t *testing.T) {
 				t.Errorf("the reporter is answered %d, and caches may keep it: %q", a.StatusCode, a.Header.Get("Cache-Control"))
 			}
 			for _, reader := range []string{ann, olga} {
-				ok[api.History](s, call{method: "GET", path: path + "/history", token: reader}, http.StatusOK)
-				ok[api.PhotoList](s, call{method: "GET", path: path + "/photos", token: reader}, http.StatusOK)
+				ok[reportapi.History](s, call{method: "GET", path: path + "/history", token: reader}, http.StatusOK)
+				ok[reportapi.PhotoList](s, call{method: "GET", path: path + "/photos", token: reader}, http.StatusOK)
 			}
 			s.wantGone(id, photo, ben)
 		})
@@ -188,20 +188,20 @@ func TestHiddenReportIsGone(t *testing.T) {
 	if got := s.queue(olga, "hidden=true"); len(got) != 1 || got[0] != "Dark Zebra" {
 		t.Errorf("the queue of what is hidden has %q", got)
 	}
-	counts, _ := ok[api.QueueCounts](s, call{method: "GET", path: "/reports/queue/counts", token: olga}, http.StatusOK)
-	hidden, _ := ok[api.QueueCounts](s, call{method: "GET", path: "/reports/queue/counts?hidden=true", token: olga}, http.StatusOK)
+	counts, _ := ok[reportapi.QueueCounts](s, call{method: "GET", path: "/reports/queue/counts", token: olga}, http.StatusOK)
+	hidden, _ := ok[reportapi.QueueCounts](s, call{method: "GET", path: "/reports/queue/counts?hidden=true", token: olga}, http.StatusOK)
 	if counts.Total != 0 || hidden.Total != 1 {
 		t.Errorf("%d reports and %d hidden ones are counted, want 0 and 1", counts.Total, hidden.Total)
 	}
-	if numbers, a := ok[api.Numbers](s, call{method: "GET", path: "/reports/numbers?interval=day", token: olga}, http.StatusOK); len(numbers.Numbers) != 0 {
+	if numbers, a := ok[reportapi.Numbers](s, call{method: "GET", path: "/reports/numbers?interval=day", token: olga}, http.StatusOK); len(numbers.Numbers) != 0 {
 		t.Errorf("the numbers have it: %s", a.body)
 	}
 	if a := s.do(call{method: "PATCH", path: path + "/status", token: olga, body: `{"status":"in_progress"}`}); a.StatusCode != http.StatusConflict {
 		t.Errorf("a hidden report is moved: %d %s", a.StatusCode, a.body)
 	}
 
-	mine, _ := ok[api.ReportPage](s, call{method: "GET", path: "/reports/mine", token: ann}, http.StatusOK)
-	own, a := ok[api.Report](s, call{method: "GET", path: path, token: ann}, http.StatusOK)
+	mine, _ := ok[reportapi.ReportPage](s, call{method: "GET", path: "/reports/mine", token: ann}, http.StatusOK)
+	own, a := ok[reportapi.Report](s, call{method: "GET", path: path, token: ann}, http.StatusOK)
 	if len(mine.Reports) != 1 || mine.Reports[0].HiddenReason != "Names a neighbour" || own.HiddenReason != "Names a neighbour" {
 		t.Errorf("the reporter is answered %+v and %s, want the reason in both", mine, a.body)
 	}
@@ -212,16 +212,16 @@ func TestHiddenReportIsGone(t *testing.T) {
 		t.Errorf("caches may keep a picture of a hidden report: %q", a.Header.Get("Cache-Control"))
 	}
 	for _, reader := range []string{ann, olga} {
-		ok[api.History](s, call{method: "GET", path: path + "/history", token: reader}, http.StatusOK)
-		ok[api.PhotoList](s, call{method: "GET", path: path + "/photos", token: reader}, http.StatusOK)
+		ok[reportapi.History](s, call{method: "GET", path: path + "/history", token: reader}, http.StatusOK)
+		ok[reportapi.PhotoList](s, call{method: "GET", path: path + "/photos", token: reader}, http.StatusOK)
 	}
 
 	s.hide(olga, id, "Another reason") // it is hidden already
-	shown, _ := ok[api.Work](s, call{method: "DELETE", path: path + "/hidden", token: olga}, http.StatusOK)
+	shown, _ := ok[reportapi.Work](s, call{method: "DELETE", path: path + "/hidden", token: olga}, http.StatusOK)
 	if shown.Report.HiddenReason != "" || shown.Report.Version != 3 {
 		t.Errorf("shown again: reason %q at version %d, want none at 3", shown.Report.HiddenReason, shown.Report.Version)
 	}
-	if got, _ := ok[api.Report](s, call{method: "GET", path: path}, http.StatusOK); got.Title != "Dark Zebra" {
+	if got, _ := ok[reportapi.Report](s, call{method: "GET", path: path}, http.StatusOK); got.Title != "Dark Zebra" {
 		t.Errorf("shown again it is %q", got.Title)
 	}
 	var acts []string
@@ -241,7 +241,7 @@ func TestRedactedWordsAreGone(t *testing.T) {
 	ann, olga := token(t, "ann", auth.Resident), token(t, "olga", auth.Official)
 	id := s.fileWords(ann, "Zebra", "public")
 	path := "/reports/" + id.String()
-	ok[api.Report](s, call{method: "PATCH", path: path + "/status", token: olga, body: `{"status":"rejected","note":"Zebra did it"}`}, http.StatusOK)
+	ok[reportapi.Report](s, call{method: "PATCH", path: path + "/status", token: olga, body: `{"status":"rejected","note":"Zebra did it"}`}, http.StatusOK)
 
 	redact := func(body string, status int) answer {
 		t.Helper()
@@ -273,14 +273,14 @@ func TestRedactedWordsAreGone(t *testing.T) {
 		}
 	}
 	body := strings.NewReplacer("Dark lamp", "Dark Zebra", "at the crossing", "at Zebra", "Jl. Asia Afrika 8", "Jl. Zebra").Replace(newReport)
-	again, a := ok[api.Report](s, call{method: "POST", path: "/reports", token: ann, body: body, headers: map[string]string{"Idempotency-Key": "key-of-Zebra"}}, http.StatusCreated)
+	again, a := ok[reportapi.Report](s, call{method: "POST", path: "/reports", token: ann, body: body, headers: map[string]string{"Idempotency-Key": "key-of-Zebra"}}, http.StatusCreated)
 	if again.ID != id || again.Title != "Dark [name]" || again.Description != "at [name]" {
 		t.Errorf("the repetition is answered %s", a.body)
 	}
 	for _, table := range []string{"reports", "status_history", "report_acts", "duplicate_ends"} {
 		tracked.look(table, []byte(strings.Join(tracked.column(`select t::text from `+table+` t`), "\n")))
 	}
-	history, _ := ok[api.History](s, call{method: "GET", path: path + "/history"}, http.StatusOK)
+	history, _ := ok[reportapi.History](s, call{method: "GET", path: path + "/history"}, http.StatusOK)
 	if got := history.History[1].Note; got != "[name] did it" {
 		t.Errorf("the note is %q", got)
 	}
@@ -309,9 +309,9 @@ func TestAbuse(t *testing.T) {
 			t.Errorf("report abuse %s: %d %s, want %d", body, a.StatusCode, a.body, want)
 		}
 	}
-	list := func() api.AbuseList {
+	list := func() reportapi.AbuseList {
 		t.Helper()
-		list, _ := ok[api.AbuseList](s, call{method: "GET", path: "/reports/queue/abuse", token: olga}, http.StatusOK)
+		list, _ := ok[reportapi.AbuseList](s, call{method: "GET", path: "/reports/queue/abuse", token: olga}, http.StatusOK)
 		return list
 	}
 	complain(ben, id, `{"reason":"dislike"}`, http.StatusBadRequest)
@@ -350,7 +350,7 @@ func TestAbuse(t *testing.T) {
 	if a := s.do(call{method: "DELETE", path: "/reports/" + other.String() + "/abuse", token: ben}); a.StatusCode != http.StatusForbidden {
 		t.Errorf("a resident dismisses it: %d", a.StatusCode)
 	}
-	work, _ := ok[api.Work](s, call{method: "DELETE", path: "/reports/" + other.String() + "/abuse", token: olga}, http.StatusOK)
+	work, _ := ok[reportapi.Work](s, call{method: "DELETE", path: "/reports/" + other.String() + "/abuse", token: olga}, http.StatusOK)
 	if work.Report.AbuseReports != 0 || len(work.Acts) != 1 || work.Acts[0].Action != "dismiss_abuse" {
 		t.Errorf("after that the report is %+v", work)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -55,16 +56,16 @@ func (o Open311) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out := Open311Keys{Enabled: o.On, Keys: make([]Open311Key, len(applications))}
+	out := reportapi.Open311Keys{Enabled: o.On, Keys: make([]reportapi.Open311Key, len(applications))}
 	for i, a := range applications {
-		out.Keys[i] = Open311Key{ID: a.ID, Name: a.Name, MadeAt: a.MadeAt, RevokedAt: orZero(a.RevokedAt), Reports: a.Reports}
+		out.Keys[i] = reportapi.Open311Key{ID: a.ID, Name: a.Name, MadeAt: a.MadeAt, RevokedAt: orZero(a.RevokedAt), Reports: a.Reports}
 	}
 	return service.Encode(w, http.StatusOK, out)
 }
 
 // make handles POST /admin/reports/open311/keys.
 func (o Open311) make(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[NewOpen311Key](r)
+	req, err := service.Decode[reportapi.NewOpen311Key](r)
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func (o Open311) make(w http.ResponseWriter, r *http.Request) error {
 	if err := o.Applications.Add(r.Context(), a, report.HashKey(key), caller(r).AsOfficial()); err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusCreated, MadeOpen311Key{ID: a.ID, Name: a.Name, MadeAt: a.MadeAt, Key: key})
+	return service.Encode(w, http.StatusCreated, reportapi.MadeOpen311Key{ID: a.ID, Name: a.Name, MadeAt: a.MadeAt, Key: key})
 }
 
 // revoke handles DELETE /admin/reports/open311/keys/{id}.

@@ -12,15 +12,16 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
 )
 
 const keys = "/admin/reports/open311/keys"
 
 // makeKey makes a key of an application as an operator.
-func (s *testServer) makeKey(name string) api.MadeOpen311Key {
+func (s *testServer) makeKey(name string) reportapi.MadeOpen311Key {
 	s.t.Helper()
-	made, _ := ok[api.MadeOpen311Key](s, call{method: "POST", path: keys, token: token(s.t, "olu", auth.Operator), body: `{"name":"` + name + `"}`}, http.StatusCreated)
+	made, _ := ok[reportapi.MadeOpen311Key](s, call{method: "POST", path: keys, token: token(s.t, "olu", auth.Operator), body: `{"name":"` + name + `"}`}, http.StatusCreated)
 	return made
 }
 
@@ -68,7 +69,7 @@ func TestOpen311Keys(t *testing.T) {
 		t.Errorf("with a revoked key: %d %s", status, body)
 	}
 	for _, role := range []auth.Role{auth.Operator, auth.Auditor} {
-		list, a := ok[api.Open311Keys](s, call{method: "GET", path: keys, token: token(t, "someone", role)}, http.StatusOK)
+		list, a := ok[reportapi.Open311Keys](s, call{method: "GET", path: keys, token: token(t, "someone", role)}, http.StatusOK)
 		if !list.Enabled || len(list.Keys) != 1 || list.Keys[0].RevokedAt.IsZero() || list.Keys[0].Reports != 1 || strings.Contains(string(a.body), made.Key) {
 			t.Errorf("the list is %s", a.body)
 		}
@@ -78,7 +79,7 @@ func TestOpen311Keys(t *testing.T) {
 			t.Errorf("a key for %s: %d", role, a.StatusCode)
 		}
 	}
-	acts, _ := ok[api.SettingsAudit](s, call{method: "GET", path: "/admin/reports/settings/audit", token: olu}, http.StatusOK)
+	acts, _ := ok[reportapi.SettingsAudit](s, call{method: "GET", path: "/admin/reports/settings/audit", token: olu}, http.StatusOK)
 	if len(acts.Acts) != 2 || acts.Acts[0].Setting != "open311" || fmt.Sprint(acts.Acts[0].Detail["keys_revoked"]) != "[FixMyStreet]" || acts.Acts[1].Actor != "olu" {
 		t.Errorf("the audit has %+v", acts)
 	}
@@ -135,11 +136,11 @@ func TestApplicationFilesAnonymously(t *testing.T) {
 		t.Fatal(body)
 	}
 	path := "/reports/" + filed[0].ID.String()
-	rep, _ := ok[api.Report](s, call{method: "GET", path: path, token: olga}, http.StatusOK)
+	rep, _ := ok[reportapi.Report](s, call{method: "GET", path: path, token: olga}, http.StatusOK)
 	if rep.Title != "Dark lamp" || rep.Description != "Since Monday" || rep.PrivacyLevel != "anonymous" || rep.ReporterName != "" {
 		t.Errorf("the report is %+v", rep)
 	}
-	work, _ := ok[api.Work](s, call{method: "GET", path: path + "/work", token: olga}, http.StatusOK)
+	work, _ := ok[reportapi.Work](s, call{method: "GET", path: path + "/work", token: olga}, http.StatusOK)
 	if work.Application != "FixMyStreet" {
 		t.Errorf("officials read %q", work.Application)
 	}
@@ -234,7 +235,7 @@ func TestOpen311IsOff(t *testing.T) {
 		t.Errorf("answered %s", res.Status)
 	}
 	s.makeKey("FixMyStreet")
-	if list, _ := ok[api.Open311Keys](s, call{method: "GET", path: keys, token: token(t, "olu", auth.Operator)}, http.StatusOK); list.Enabled || len(list.Keys) != 1 {
+	if list, _ := ok[reportapi.Open311Keys](s, call{method: "GET", path: keys, token: token(t, "olu", auth.Operator)}, http.StatusOK); list.Enabled || len(list.Keys) != 1 {
 		t.Errorf("the list is %+v", list)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -63,13 +64,13 @@ func (h reportHandlers) openDataGeoJSON(w http.ResponseWriter, r *http.Request) 
 	})
 }
 
-func openReportOf(v report.View, category string) OpenReport {
-	o := OpenReport{Type: Feature, ID: v.ID, Properties: OpenReportProperties{
+func openReportOf(v report.View, category string) reportapi.OpenReport {
+	o := reportapi.OpenReport{Type: reportapi.Feature, ID: v.ID, Properties: reportapi.OpenReportProperties{
 		Title: v.Title, Description: v.Description, CategoryID: v.Category.ID, Category: category, Address: v.Address,
-		Status: Status(v.Status), Score: v.Score, CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt,
+		Status: reportapi.Status(v.Status), Score: v.Score, CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt,
 	}}
 	if v.Position != nil {
-		o.Geometry = &Point{Type: PointTypePoint, Coordinates: []float64{v.Position.Longitude, v.Position.Latitude}}
+		o.Geometry = &reportapi.Point{Type: reportapi.PointTypePoint, Coordinates: []float64{v.Position.Longitude, v.Position.Latitude}}
 	}
 	return o
 }

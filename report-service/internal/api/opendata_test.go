@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 )
 
 var openPaths = []string{"/open-data/reports.csv", "/open-data/reports.geojson", "/open-data/reports.atom"}
@@ -56,8 +56,8 @@ func TestOpenData(t *testing.T) {
 	if got := lines[2502]; got[6] != `Jalan Raya Pajajaran-Tajurhalang & 'Blok C' <b> 🚧` || got[7] != "dari WhatsApp:\n“gelap”, \u2028lampu\tmati;' =1+1" {
 		t.Errorf("pasted text is %q, want it whole and without a formula", got[6:8])
 	}
-	var features api.OpenReports
-	if err := json.Unmarshal(read(openPaths[1]), &features); err != nil || len(features.Features) != 2503 || features.Type != api.FeatureCollection {
+	var features reportapi.OpenReports
+	if err := json.Unmarshal(read(openPaths[1]), &features); err != nil || len(features.Features) != 2503 || features.Type != reportapi.FeatureCollection {
 		t.Fatalf("%d features, error %v; want 2503", len(features.Features), err)
 	}
 	seen := make(map[string]bool)

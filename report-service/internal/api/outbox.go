@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/history"
 	"github.com/cityconnect/cityconnect/platform/operators"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -49,11 +50,11 @@ func (h outboxHandlers) outboxStats(w http.ResponseWriter, r *http.Request) erro
 		return err
 	}
 	state := h.relay.State()
-	out := OutboxStats{
+	out := reportapi.OutboxStats{
 		Pending: stats.Pending, Delayed: stats.Delayed, Failed: stats.Failed,
 		OldestPendingSeconds: stats.OldestAge.Seconds(),
-		Replicas:             stats.Members, Shards: make([]OutboxShard, len(stats.Shards)),
-		Relay: RelayState{
+		Replicas:             stats.Members, Shards: make([]reportapi.OutboxShard, len(stats.Shards)),
+		Relay: reportapi.RelayState{
 			ID: state.ID, Connected: state.Connected, Since: state.Since, LastError: state.LastError, Blocked: state.Blocked,
 			Shards: int32(state.Shards), LeaseValid: state.LeaseValid,
 			InFlight: int32(state.InFlight), Window: int32(state.Window),
@@ -63,7 +64,7 @@ func (h outboxHandlers) outboxStats(w http.ResponseWriter, r *http.Request) erro
 		},
 	}
 	for i, shard := range stats.Shards {
-		out.Shards[i] = OutboxShard{
+		out.Shards[i] = reportapi.OutboxShard{
 			Shard: int32(shard.Shard), Pending: shard.Pending, Delayed: shard.Delayed, Failed: shard.Failed,
 			OldestPendingSeconds: shard.OldestAge.Seconds(),
 			Owner:                orZero(shard.Owner), Epoch: shard.Epoch, LeaseUntil: orZero(shard.LeaseUntil),
@@ -96,16 +97,16 @@ func (h outboxHandlers) listOutbox(w http.ResponseWriter, r *http.Request) error
 	if page.Next != "" {
 		service.NextLink(w, r, page.Next)
 	}
-	out := OutboxPage{Messages: make([]OutboxMessage, len(page.Messages)), NextCursor: page.Next}
+	out := reportapi.OutboxPage{Messages: make([]reportapi.OutboxMessage, len(page.Messages)), NextCursor: page.Next}
 	for i, m := range page.Messages {
 		out.Messages[i] = outboxMessageOf(m)
 	}
 	return service.Encode(w, http.StatusOK, out)
 }
 
-func outboxMessageOf(m outbox.Message) OutboxMessage {
-	return OutboxMessage{
-		ID: m.ID, RoutingKey: RoutingKey(m.RoutingKey), Status: OutboxStatus(m.Status),
+func outboxMessageOf(m outbox.Message) reportapi.OutboxMessage {
+	return reportapi.OutboxMessage{
+		ID: m.ID, RoutingKey: reportapi.RoutingKey(m.RoutingKey), Status: reportapi.OutboxStatus(m.Status),
 		ReportID: m.ReportID, ReportVersion: m.ReportVersion, CreatedAt: m.CreatedAt,
 		PublishedAt: orZero(m.PublishedAt), NextAttemptAt: orZero(m.NextAttemptAt),
 		RetryCount: m.RetryCount, LastError: orZero(m.LastError),
@@ -122,15 +123,15 @@ func (h outboxHandlers) listRefused(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	out := OutboxRefusals{Messages: make([]OutboxRefusal, len(refusals))}
+	out := reportapi.OutboxRefusals{Messages: make([]reportapi.OutboxRefusal, len(refusals))}
 	for i, refusal := range refusals {
 		out.Messages[i] = outboxRefusalOf(refusal)
 	}
 	return service.Encode(w, http.StatusOK, out)
 }
 
-func outboxRefusalOf(r outbox.Refusal) OutboxRefusal {
-	return OutboxRefusal{Message: outboxMessageOf(r.Message), Behind: r.Behind, BehindSince: orZero(r.BehindSince)}
+func outboxRefusalOf(r outbox.Refusal) reportapi.OutboxRefusal {
+	return reportapi.OutboxRefusal{Message: outboxMessageOf(r.Message), Behind: r.Behind, BehindSince: orZero(r.BehindSince)}
 }
 
 // outboxStory handles GET /admin/outbox/messages/{id}/story.
@@ -146,7 +147,7 @@ func (h outboxHandlers) outboxStory(w http.ResponseWriter, r *http.Request) erro
 	}
 	entries = append(told.Entries, entries...)
 	story.Sort(entries)
-	out := OutboxStory{TraceID: told.TraceID, Entries: make([]StoryEntry, len(entries))}
+	out := reportapi.OutboxStory{TraceID: told.TraceID, Entries: make([]reportapi.StoryEntry, len(entries))}
 	if told.Message != nil {
 		out.Message = outboxMessageOf(*told.Message)
 	}
@@ -156,9 +157,9 @@ func (h outboxHandlers) outboxStory(w http.ResponseWriter, r *http.Request) erro
 	return service.Encode(w, http.StatusOK, out)
 }
 
-func storyEntryOf(e story.Entry) StoryEntry {
-	return StoryEntry{
-		At: e.At, Kind: StoryEntryKind(e.Kind), Place: e.Place,
+func storyEntryOf(e story.Entry) reportapi.StoryEntry {
+	return reportapi.StoryEntry{
+		At: e.At, Kind: reportapi.StoryEntryKind(e.Kind), Place: e.Place,
 		Attempts: orZero(e.Attempts), Class: orZero(e.Class), Reason: orZero(e.Reason), DurationMs: orZero(e.DurationMs),
 		Until: orZero(e.Until), DeadLetterID: orZero(e.DeadLetter), ReplayID: orZero(e.Replay),
 	}
@@ -184,7 +185,7 @@ func (h outboxHandlers) discardOutbox(w http.ResponseWriter, r *http.Request) er
 
 // retryAllOutbox handles POST /admin/outbox/messages/retry.
 func (h outboxHandlers) retryAllOutbox(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[BulkRetry](r)
+	req, err := service.Decode[reportapi.BulkRetry](r)
 	if err != nil {
 		return err
 	}
@@ -192,12 +193,12 @@ func (h outboxHandlers) retryAllOutbox(w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, BulkRetried{Retried: retried})
+	return service.Encode(w, http.StatusOK, reportapi.BulkRetried{Retried: retried})
 }
 
 // republishOutbox handles POST /admin/outbox/messages/republish.
 func (h outboxHandlers) republishOutbox(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[OutboxRepublish](r)
+	req, err := service.Decode[reportapi.OutboxRepublish](r)
 	if err != nil {
 		return err
 	}
@@ -205,7 +206,7 @@ func (h outboxHandlers) republishOutbox(w http.ResponseWriter, r *http.Request) 
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, OutboxRepublished{Republished: done.Pending, Unpublished: done.Unpublished, Gone: done.Gone})
+	return service.Encode(w, http.StatusOK, reportapi.OutboxRepublished{Republished: done.Pending, Unpublished: done.Unpublished, Gone: done.Gone})
 }
 
 // outboxAudit handles GET /admin/outbox/audit.
@@ -218,17 +219,17 @@ func (h outboxHandlers) outboxAudit(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	audit := OutboxAudit{Acts: make([]OutboxAct, len(entries))}
+	audit := reportapi.OutboxAudit{Acts: make([]reportapi.OutboxAct, len(entries))}
 	for i, e := range entries {
 		audit.Acts[i] = outboxActOf(e)
 	}
 	return service.Encode(w, http.StatusOK, audit)
 }
 
-func outboxActOf(e outbox.AuditEntry) OutboxAct {
-	return OutboxAct{
-		At: e.At, Actor: e.Actor, Action: OutboxActAction(e.Action), MessageID: e.MessageID,
-		RoutingKey: RoutingKey(e.RoutingKey), Reason: e.Reason,
+func outboxActOf(e outbox.AuditEntry) reportapi.OutboxAct {
+	return reportapi.OutboxAct{
+		At: e.At, Actor: e.Actor, Action: reportapi.OutboxActAction(e.Action), MessageID: e.MessageID,
+		RoutingKey: reportapi.RoutingKey(e.RoutingKey), Reason: e.Reason,
 	}
 }
 

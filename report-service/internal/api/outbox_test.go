@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/story"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
@@ -29,8 +30,8 @@ func TestOperatorMendsTheOutbox(t *testing.T) {
 	for range 5 {
 		s.file(ann, "public")
 	}
-	list := func(query string) []api.OutboxMessage {
-		page, _ := ok[api.OutboxPage](s, call{method: "GET", path: outboxPath + query, token: otto}, http.StatusOK)
+	list := func(query string) []reportapi.OutboxMessage {
+		page, _ := ok[reportapi.OutboxPage](s, call{method: "GET", path: outboxPath + query, token: otto}, http.StatusOK)
 		return page.Messages
 	}
 	if got := list("?status=pending&routing_key=report.created"); len(got) != 5 {
@@ -58,16 +59,16 @@ func TestOperatorMendsTheOutbox(t *testing.T) {
 	}
 	mend("POST", "/"+failed[0].ID.String()+"/retry", http.StatusNoContent)
 	mend("DELETE", "/"+failed[1].ID.String()+"?reason=spam", http.StatusNoContent)
-	retried, _ := ok[api.BulkRetried](s, call{method: "POST", path: outboxPath + "/retry", token: otto, body: `{"routing_key":"report.created"}`}, http.StatusOK)
+	retried, _ := ok[reportapi.BulkRetried](s, call{method: "POST", path: outboxPath + "/retry", token: otto, body: `{"routing_key":"report.created"}`}, http.StatusOK)
 	if retried.Retried != 2 || len(list("")) != 0 {
 		t.Errorf("%d retried and %d left failed, want 2 and none", retried.Retried, len(list("")))
 	}
-	stats, _ := ok[api.OutboxStats](s, call{method: "GET", path: "/admin/outbox/stats", token: otto}, http.StatusOK)
+	stats, _ := ok[reportapi.OutboxStats](s, call{method: "GET", path: "/admin/outbox/stats", token: otto}, http.StatusOK)
 	if stats.Pending != 4 || stats.Failed != 0 || len(stats.Shards) != 16 || stats.OldestPendingSeconds <= 0 {
 		t.Errorf("stats %+v", stats)
 	}
-	audit, _ := ok[api.OutboxAudit](s, call{method: "GET", path: "/admin/outbox/audit", token: otto}, http.StatusOK)
-	if len(audit.Acts) != 4 || audit.Acts[2].Reason != "spam" || audit.Acts[2].Actor != "otto" || audit.Acts[3].Action != api.Retry {
+	audit, _ := ok[reportapi.OutboxAudit](s, call{method: "GET", path: "/admin/outbox/audit", token: otto}, http.StatusOK)
+	if len(audit.Acts) != 4 || audit.Acts[2].Reason != "spam" || audit.Acts[2].Actor != "otto" || audit.Acts[3].Action != reportapi.Retry {
 		t.Errorf("audit %+v", audit.Acts)
 	}
 	s.refuseMending(otto, failed[0].ID.String())
@@ -81,7 +82,7 @@ func (s *testServer) checkRefused() {
 		update outbox_messages set retry_count = 1, next_attempt_at = now() + interval '1 hour', last_error = 'nacked' where status = 'pending'`); err != nil {
 		s.t.Fatal(err)
 	}
-	refused, _ := ok[api.OutboxRefusals](s, call{method: "GET", path: "/admin/outbox/refused", token: audra}, http.StatusOK)
+	refused, _ := ok[reportapi.OutboxRefusals](s, call{method: "GET", path: "/admin/outbox/refused", token: audra}, http.StatusOK)
 	if len(refused.Messages) != 1 || refused.Messages[0].Message.LastError != "nacked" || refused.Messages[0].Behind != 0 {
 		s.t.Errorf("refused: %+v", refused.Messages)
 	}
@@ -94,11 +95,11 @@ func TestStoryOfAMessage(t *testing.T) {
 	s := newServer(t)
 	otto := token(t, "otto", auth.Operator)
 	s.file(token(t, "secret-ann", auth.Resident), "anonymous")
-	page, _ := ok[api.OutboxPage](s, call{method: "GET", path: outboxPath + "?status=pending", token: otto}, http.StatusOK)
+	page, _ := ok[reportapi.OutboxPage](s, call{method: "GET", path: outboxPath + "?status=pending", token: otto}, http.StatusOK)
 	id := page.Messages[0].ID.String()
 	path := outboxPath + "/" + id + "/story"
-	told, answer := ok[api.OutboxStory](s, call{method: "GET", path: path, token: otto}, http.StatusOK)
-	if len(told.Entries) != 1 || told.Entries[0].Kind != api.StoryEntryKindAccepted || told.Message.ID.String() != id || len(told.TraceID) != 32 {
+	told, answer := ok[reportapi.OutboxStory](s, call{method: "GET", path: path, token: otto}, http.StatusOK)
+	if len(told.Entries) != 1 || told.Entries[0].Kind != reportapi.StoryEntryKindAccepted || told.Message.ID.String() != id || len(told.TraceID) != 32 {
 		t.Errorf("a message that waits: %s", answer.body)
 	}
 	for _, sql := range []string{
@@ -110,14 +111,14 @@ func TestStoryOfAMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	told, answer = ok[api.OutboxStory](s, call{method: "GET", path: path, token: otto}, http.StatusOK)
-	if len(told.Entries) != 3 || told.Entries[1].Kind != api.StoryEntryKindPublished || told.Entries[2].Kind != api.StoryEntryKindHandled || told.Entries[2].Place != "queue.photo_checks" {
+	told, answer = ok[reportapi.OutboxStory](s, call{method: "GET", path: path, token: otto}, http.StatusOK)
+	if len(told.Entries) != 3 || told.Entries[1].Kind != reportapi.StoryEntryKindPublished || told.Entries[2].Kind != reportapi.StoryEntryKindHandled || told.Entries[2].Place != "queue.photo_checks" {
 		t.Errorf("a message that was handled: %s", answer.body)
 	}
 	if bytes.Contains(answer.body, []byte("secret")) || bytes.Contains(answer.body, []byte("otto")) {
 		t.Errorf("the story names somebody: %s", answer.body)
 	}
-	if told, _ := ok[api.OutboxStory](s, call{method: "GET", path: outboxPath + "/" + uuid.NewString() + "/story", token: otto}, http.StatusOK); len(told.Entries) != 0 {
+	if told, _ := ok[reportapi.OutboxStory](s, call{method: "GET", path: outboxPath + "/" + uuid.NewString() + "/story", token: otto}, http.StatusOK); len(told.Entries) != 0 {
 		t.Errorf("a message that is unknown has %d entries", len(told.Entries))
 	}
 	for _, r := range []refusal{
@@ -136,7 +137,7 @@ func TestMissingMessagesArePublishedAgain(t *testing.T) {
 	s := newServer(t)
 	otto, olga := token(t, "otto", auth.Operator), token(t, "olga", auth.Official)
 	s.file(token(t, "ann", auth.Resident), "public")
-	page, _ := ok[api.OutboxPage](s, call{method: "GET", path: outboxPath + "?status=pending", token: otto}, http.StatusOK)
+	page, _ := ok[reportapi.OutboxPage](s, call{method: "GET", path: outboxPath + "?status=pending", token: otto}, http.StatusOK)
 	id := page.Messages[0].ID
 	body, err := json.Marshal(event.Manifest{
 		Number: 1, From: time.Now().Add(-time.Minute), Until: time.Now(),
@@ -156,33 +157,33 @@ func TestMissingMessagesArePublishedAgain(t *testing.T) {
 		}
 	}
 	const base = "/admin/reports/reconciliation"
-	summary, _ := ok[api.Reconciliation](s, call{method: "GET", path: base, token: otto}, http.StatusOK)
+	summary, _ := ok[reportapi.Reconciliation](s, call{method: "GET", path: base, token: otto}, http.StatusOK)
 	if len(summary.Groups) != 1 || summary.Groups[0].Group != "photos" || summary.Groups[0].Missing != 1 {
 		t.Errorf("summary is %+v, want one missing of photos", summary)
 	}
-	missing, _ := ok[api.MissingMessagePage](s, call{method: "GET", path: base + "/messages?group=photos&state=missing", token: otto}, http.StatusOK)
+	missing, _ := ok[reportapi.MissingMessagePage](s, call{method: "GET", path: base + "/messages?group=photos&state=missing", token: otto}, http.StatusOK)
 	if len(missing.Messages) != 1 || missing.Messages[0].MessageID != id || missing.Messages[0].RoutingKey != string(event.PhotoUploadedKey) {
 		t.Fatalf("missing are %+v, want %v", missing.Messages, id)
 	}
 	again := call{method: "POST", path: outboxPath + "/republish", token: otto, body: `{"message_ids":["` + id.String() + `"],"reason":"purged"}`}
-	if done, _ := ok[api.OutboxRepublished](s, again, http.StatusOK); done.Republished != 1 || done.Gone != 0 {
+	if done, _ := ok[reportapi.OutboxRepublished](s, again, http.StatusOK); done.Republished != 1 || done.Gone != 0 {
 		t.Errorf("published again: %+v, want 1", done)
 	}
-	audit, _ := ok[api.OutboxAudit](s, call{method: "GET", path: "/admin/outbox/audit", token: otto}, http.StatusOK)
-	if len(audit.Acts) != 1 || audit.Acts[0].Action != api.Republish || audit.Acts[0].Actor != "otto" || audit.Acts[0].Reason != "purged" {
+	audit, _ := ok[reportapi.OutboxAudit](s, call{method: "GET", path: "/admin/outbox/audit", token: otto}, http.StatusOK)
+	if len(audit.Acts) != 1 || audit.Acts[0].Action != reportapi.Republish || audit.Acts[0].Actor != "otto" || audit.Acts[0].Reason != "purged" {
 		t.Errorf("audit %+v", audit.Acts)
 	}
 	closing := call{method: "POST", path: base + "/messages/close", token: otto, body: `{"group":"photos","message_ids":["` + id.String() + `"],"reason":"purged"}`}
 	for _, want := range []int64{1, 0} {
-		if done, _ := ok[api.MissingClosed](s, closing, http.StatusOK); done.Closed != want {
+		if done, _ := ok[reportapi.MissingClosed](s, closing, http.StatusOK); done.Closed != want {
 			t.Errorf("closed %d, want %d", done.Closed, want)
 		}
 	}
-	if summary, _ = ok[api.Reconciliation](s, call{method: "GET", path: base, token: otto}, http.StatusOK); summary.Groups[0].Missing != 0 {
+	if summary, _ = ok[reportapi.Reconciliation](s, call{method: "GET", path: base, token: otto}, http.StatusOK); summary.Groups[0].Missing != 0 {
 		t.Errorf("%d are missing after closing, want none", summary.Groups[0].Missing)
 	}
-	audit, _ = ok[api.OutboxAudit](s, call{method: "GET", path: "/admin/outbox/audit", token: otto}, http.StatusOK)
-	if len(audit.Acts) != 2 || audit.Acts[0].Action != api.Close || audit.Acts[0].MessageID != id || audit.Acts[0].Reason != "purged" {
+	audit, _ = ok[reportapi.OutboxAudit](s, call{method: "GET", path: "/admin/outbox/audit", token: otto}, http.StatusOK)
+	if len(audit.Acts) != 2 || audit.Acts[0].Action != reportapi.Close || audit.Acts[0].MessageID != id || audit.Acts[0].Reason != "purged" {
 		t.Errorf("audit %+v, want the closing first", audit.Acts)
 	}
 	official, stranger := again, again
@@ -225,7 +226,7 @@ func TestOutboxHistory(t *testing.T) {
 	s := newServer(t)
 	s.file(token(t, "ann", auth.Resident), "public")
 	otto := token(t, "otto", auth.Operator)
-	past, _ := ok[api.OutboxHistory](s, call{method: "GET", path: "/admin/outbox/history", token: otto}, http.StatusOK)
+	past, _ := ok[reportapi.OutboxHistory](s, call{method: "GET", path: "/admin/outbox/history", token: otto}, http.StatusOK)
 	if past.StepSeconds != 30 || len(past.Series) != 0 {
 		t.Errorf("the history of an hour without rows is %+v", past)
 	}
@@ -235,7 +236,7 @@ func TestOutboxHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	past, _ = ok[api.OutboxHistory](s, call{method: "GET", path: "/admin/outbox/history?minutes=360", token: otto}, http.StatusOK)
+	past, _ = ok[reportapi.OutboxHistory](s, call{method: "GET", path: "/admin/outbox/history?minutes=360", token: otto}, http.StatusOK)
 	if past.StepSeconds != 180 || len(past.Replicas) != 120 || len(past.Series) != 2 || string(past.Series[1].Name) != "published_per_s" {
 		t.Errorf("the history is %+v", past)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/time/rate"
 
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -102,7 +103,7 @@ func (h photoHandlers) putPhoto(w http.ResponseWriter, r *http.Request) error {
 	by := caller(r)
 	// Clients name their photos as they like.
 	upload := report.Upload{
-		ID: pathPhoto(r), ReportID: pathID(r), Alt: strings.TrimSpace(r.URL.Query().Get("alt")), After: r.URL.Query().Get("purpose") == string(After),
+		ID: pathPhoto(r), ReportID: pathID(r), Alt: strings.TrimSpace(r.URL.Query().Get("alt")), After: r.URL.Query().Get("purpose") == string(reportapi.After),
 		Key: picture.QuarantineKey(),
 	}
 	wanted, err := contentDigest(r)
@@ -267,7 +268,7 @@ func (h photoHandlers) showPhoto(w http.ResponseWriter, r *http.Request) error {
 
 // redactPhoto handles POST /reports/{id}/photos/{photo_id}/redact.
 func (h photoHandlers) redactPhoto(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[Redaction](r)
+	req, err := service.Decode[reportapi.Redaction](r)
 	if err != nil {
 		return err
 	}
@@ -362,19 +363,19 @@ func storageFault(err error) error {
 // checked.
 func pathPhoto(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("photo_id")) }
 
-func photoOf(p report.Photo) Photo {
-	out := Photo{
-		ID: p.ID, ReportID: p.ReportID, State: PhotoState(p.State), Reason: PhotoReason(p.Reason),
+func photoOf(p report.Photo) reportapi.Photo {
+	out := reportapi.Photo{
+		ID: p.ID, ReportID: p.ReportID, State: reportapi.PhotoState(p.State), Reason: reportapi.PhotoReason(p.Reason),
 		Alt: p.Alt, Official: p.Official, Width: int32(p.Width), Height: int32(p.Height), CreatedAt: p.CreatedAt,
 	}
 	if p.After {
-		out.Purpose = After
+		out.Purpose = reportapi.After
 	}
 	return out
 }
 
-func photosOf(photos []report.Photo) PhotoList {
-	out := PhotoList{Photos: make([]Photo, len(photos))}
+func photosOf(photos []report.Photo) reportapi.PhotoList {
+	out := reportapi.PhotoList{Photos: make([]reportapi.Photo, len(photos))}
 	for i, p := range photos {
 		out.Photos[i] = photoOf(p)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
 	"github.com/cityconnect/cityconnect/report-service/internal/blob"
@@ -103,11 +104,11 @@ func TestPutPhoto(t *testing.T) {
 	if got := uploads(t, dir); len(got) != 2 {
 		t.Errorf("%d files are kept, want 2: what is refused is deleted: %q", len(got), got)
 	}
-	list, _ := ok[api.PhotoList](s, call{method: "GET", path: "/reports/" + filed.String() + "/photos", token: ann}, 200)
+	list, _ := ok[reportapi.PhotoList](s, call{method: "GET", path: "/reports/" + filed.String() + "/photos", token: ann}, 200)
 	if len(list.Photos) != 2 || list.Photos[0].Alt != "A dark lamp" || list.Photos[0].Official || !list.Photos[1].Official {
 		t.Errorf("photos %+v", list.Photos)
 	}
-	list, _ = ok[api.PhotoList](s, call{method: "GET", path: "/reports/" + filed.String() + "/photos", token: ben}, 200)
+	list, _ = ok[reportapi.PhotoList](s, call{method: "GET", path: "/reports/" + filed.String() + "/photos", token: ben}, 200)
 	if len(list.Photos) != 0 {
 		t.Errorf("another resident sees %+v", list.Photos)
 	}
@@ -158,7 +159,7 @@ func TestPutPhotoThatBreaksOff(t *testing.T) {
 		conn.Close()
 	}
 	whole := strings.Repeat("x", size)
-	ok[api.Photo](s, put(path, ann, whole), 202)
+	ok[reportapi.Photo](s, put(path, ann, whole), 202)
 	// Those that broke off are deleted when the server notices.
 	eventually.True(t, "one upload is left", func() bool { return len(uploads(t, dir)) == 1 })
 	if kept, err := os.ReadFile(uploads(t, dir)[0]); err != nil || string(kept) != whole {
@@ -219,7 +220,7 @@ func TestCityWithoutPhotos(t *testing.T) {
 		t.Errorf("%d rows, error %v; want none", rows, err)
 	}
 	for path, token := range map[string]string{"/reports/" + filed.String() + "/photos": ann, "/reports/queue/photos": ola} {
-		if list, _ := ok[api.PhotoList](s, call{method: "GET", path: path, token: token}, 200); len(list.Photos) != 0 {
+		if list, _ := ok[reportapi.PhotoList](s, call{method: "GET", path: path, token: token}, 200); len(list.Photos) != 0 {
 			t.Errorf("%s: %+v", path, list.Photos)
 		}
 	}
@@ -233,7 +234,7 @@ func TestServedPictures(t *testing.T) {
 	s := newServer(t, set)
 	ann, ben, ola := token(t, "ann", auth.Resident), token(t, "ben", auth.Resident), token(t, "ola", auth.Official)
 	filed := s.file(ann, "anonymous").ID
-	added, _ := ok[api.Photo](s, put(photoPath(filed, uuid.New()), ann, "picture"), http.StatusAccepted)
+	added, _ := ok[reportapi.Photo](s, put(photoPath(filed, uuid.New()), ann, "picture"), http.StatusAccepted)
 	photo := added.ID
 	for _, size := range picture.Sizes {
 		name := filepath.Join(dir, picture.Key(photo, size))

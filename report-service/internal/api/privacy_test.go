@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 )
 
 // Reporters hide their names from their own reports; for everybody else there is no
@@ -28,7 +28,7 @@ func TestHideName(t *testing.T) {
 	if a := hide(ann, "public"); a.StatusCode != http.StatusBadRequest {
 		t.Errorf("the other way: %d", a.StatusCode)
 	}
-	if got, _ := ok[api.Report](s, call{method: "GET", path: path}, http.StatusOK); got.ReporterName == "" {
+	if got, _ := ok[reportapi.Report](s, call{method: "GET", path: path}, http.StatusOK); got.ReporterName == "" {
 		t.Fatal("there is no name to hide")
 	}
 	name := rep.ReporterName
@@ -42,7 +42,7 @@ func TestHideName(t *testing.T) {
 			}
 		}
 	}
-	if got, _ := ok[api.Report](s, call{method: "GET", path: path, token: ann}, http.StatusOK); !got.Mine || got.PrivacyLevel != "anonymous" {
+	if got, _ := ok[reportapi.Report](s, call{method: "GET", path: path, token: ann}, http.StatusOK); !got.Mine || got.PrivacyLevel != "anonymous" {
 		t.Errorf("the reporter sees %+v", got)
 	}
 }

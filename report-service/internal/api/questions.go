@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -39,7 +40,7 @@ func (h questionHandlers) operations() operations {
 
 // askReporter handles POST /reports/{id}/questions.
 func (h questionHandlers) askReporter(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[NewQuestion](r)
+	req, err := service.Decode[reportapi.NewQuestion](r)
 	if err != nil {
 		return err
 	}
@@ -51,9 +52,9 @@ func (h questionHandlers) askReporter(w http.ResponseWriter, r *http.Request) er
 		return fmt.Errorf("ask: %w", err)
 	}
 	w.Header().Set("Location", pathOf(pathID(r))+"/dialogue")
-	return service.Encode(w, http.StatusCreated, Question{
+	return service.Encode(w, http.StatusCreated, reportapi.Question{
 		ID: question.ID, Text: question.Text, AskedAt: question.At, AskedBy: personOf(&question.By),
-		EndsOn: question.EndsOn, State: QuestionState(question.State),
+		EndsOn: question.EndsOn, State: reportapi.QuestionState(question.State),
 	})
 }
 
@@ -69,7 +70,7 @@ func (h questionHandlers) withdrawQuestion(w http.ResponseWriter, r *http.Reques
 
 // answerQuestion handles POST /reports/{id}/answers.
 func (h questionHandlers) answerQuestion(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[NewAnswer](r)
+	req, err := service.Decode[reportapi.NewAnswer](r)
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func (h questionHandlers) answerQuestion(w http.ResponseWriter, r *http.Request)
 	}
 	// The response is stored with the answer. It has no words: they are kept in one
 	// place, from which an erasure removes them.
-	body, err := json.Marshal(Answered{ID: answer.ID, AnsweredAt: answer.At})
+	body, err := json.Marshal(reportapi.Answered{ID: answer.ID, AnsweredAt: answer.At})
 	if err != nil {
 		return fmt.Errorf("encode answer: %w", err)
 	}
@@ -106,34 +107,34 @@ func (h questionHandlers) getDialogue(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
-	out := Dialogue{Items: []DialogueItem{}}
+	out := reportapi.Dialogue{Items: []reportapi.DialogueItem{}}
 	for _, e := range dialogue.Exchanges {
-		question := DialogueItem{
-			ID: e.ID, Kind: DialogueItemKindQuestion, Text: e.Text, CreatedAt: e.At, EndsOn: e.EndsOn, State: QuestionState(e.State),
+		question := reportapi.DialogueItem{
+			ID: e.ID, Kind: reportapi.DialogueItemKindQuestion, Text: e.Text, CreatedAt: e.At, EndsOn: e.EndsOn, State: reportapi.QuestionState(e.State),
 		}
 		if reader.Official {
 			question.By = personOf(&e.By)
 		}
 		out.Items = append(out.Items, question)
 		if e.Answer != nil {
-			out.Items = append(out.Items, DialogueItem{ID: e.Answer.ID, Kind: DialogueItemKindAnswer, Text: e.Answer.Text, CreatedAt: e.Answer.At})
+			out.Items = append(out.Items, reportapi.DialogueItem{ID: e.Answer.ID, Kind: reportapi.DialogueItemKindAnswer, Text: e.Answer.Text, CreatedAt: e.Answer.At})
 		}
 	}
 	for _, v := range dialogue.Verdicts {
-		said := DialogueItem{ID: v.ID, Kind: DialogueItemKindVerdict, Text: v.Text, CreatedAt: v.GivenAt, Fixed: &v.Fixed}
+		said := reportapi.DialogueItem{ID: v.ID, Kind: reportapi.DialogueItemKindVerdict, Text: v.Text, CreatedAt: v.GivenAt, Fixed: &v.Fixed}
 		if v.ReportID != pathID(r) {
 			said.DuplicateID = &v.ReportID
 		}
 		out.Items = append(out.Items, said)
 	}
-	slices.SortStableFunc(out.Items, func(a, b DialogueItem) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	slices.SortStableFunc(out.Items, func(a, b reportapi.DialogueItem) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	return service.Encode(w, http.StatusOK, out)
 }
 
 // openQuestionOf returns nil for none.
-func openQuestionOf(q *report.OpenQuestion) *OpenQuestion {
+func openQuestionOf(q *report.OpenQuestion) *reportapi.OpenQuestion {
 	if q == nil {
 		return nil
 	}
-	return &OpenQuestion{ID: q.ID, AskedAt: q.At.UTC(), EndsOn: q.EndsOn}
+	return &reportapi.OpenQuestion{ID: q.ID, AskedAt: q.At.UTC(), EndsOn: q.EndsOn}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 )
 
 const (
@@ -18,9 +18,9 @@ const (
 )
 
 // dialogue returns what a reader gets.
-func (s *testServer) dialogue(path, token string) api.Dialogue {
+func (s *testServer) dialogue(path, token string) reportapi.Dialogue {
 	s.t.Helper()
-	got, _ := ok[api.Dialogue](s, call{method: "GET", path: path + "/dialogue", token: token}, http.StatusOK)
+	got, _ := ok[reportapi.Dialogue](s, call{method: "GET", path: path + "/dialogue", token: token}, http.StatusOK)
 	return got
 }
 
@@ -35,43 +35,43 @@ func TestDialogue(t *testing.T) {
 	reply := call{method: "POST", path: path + "/answers", token: ann, body: answerBody, headers: map[string]string{"Idempotency-Key": "1"}}
 	s.wantProblem(refusal{call: reply, status: http.StatusConflict, kind: "no-question"})
 
-	q, a := ok[api.Question](s, ask, http.StatusCreated)
-	if q.Text != "canary-question-51d0?" || q.AskedBy.Name != "olga" || q.State != api.QuestionStateOpen || len(q.EndsOn) != 10 || a.Header.Get("Location") != path+"/dialogue" {
+	q, a := ok[reportapi.Question](s, ask, http.StatusCreated)
+	if q.Text != "canary-question-51d0?" || q.AskedBy.Name != "olga" || q.State != reportapi.QuestionStateOpen || len(q.EndsOn) != 10 || a.Header.Get("Location") != path+"/dialogue" {
 		t.Errorf("answered %s at %s", a.body, a.Header.Get("Location"))
 	}
 	s.wantProblem(refusal{call: ask, status: http.StatusConflict, kind: "question-open"})
-	mine, _ := ok[api.ReportPage](s, call{method: "GET", path: "/reports/mine", token: ann}, http.StatusOK)
+	mine, _ := ok[reportapi.ReportPage](s, call{method: "GET", path: "/reports/mine", token: ann}, http.StatusOK)
 	if got := mine.Reports[0].Question; got == nil || got.ID != q.ID || got.EndsOn != q.EndsOn || !got.AskedAt.Equal(q.AskedAt) {
 		t.Errorf("the reporter's list has %+v, want the question", got)
 	}
 	if queue := s.queue(olga, "waiting=true"); len(queue) != 1 || len(s.queue(olga, "not_answered=true")) != 0 {
 		t.Errorf("waiting are %v, want the report", queue)
 	}
-	work, _ := ok[api.Work](s, call{method: "GET", path: path + "/work", token: olga}, http.StatusOK)
+	work, _ := ok[reportapi.Work](s, call{method: "GET", path: path + "/work", token: olga}, http.StatusOK)
 	if work.Report.Question == nil || work.Report.Question.ID != q.ID || !work.Report.Waiting || work.Report.NotAnswered {
 		t.Errorf("officials see %+v, want the question", work.Report)
 	}
 
-	first, _ := ok[api.Answered](s, reply, http.StatusCreated)
-	if again, _ := ok[api.Answered](s, reply, http.StatusCreated); again.ID != first.ID {
+	first, _ := ok[reportapi.Answered](s, reply, http.StatusCreated)
+	if again, _ := ok[reportapi.Answered](s, reply, http.StatusCreated); again.ID != first.ID {
 		t.Error("a repetition is another answer")
 	}
 	reply.body = `{"text":"another"}`
 	s.wantProblem(refusal{call: reply, status: http.StatusUnprocessableEntity, kind: "idempotency-key-reused"})
 	for name, reader := range map[string]string{"ann": ann, "olga": olga} {
 		got := s.dialogue(path, reader).Items
-		if len(got) != 2 || got[0].Kind != "question" || got[0].State != api.QuestionStateAnswered || got[0].EndsOn != q.EndsOn ||
-			got[1].Kind != "answer" || got[1].Text != "canary-answer-9b7e!" || got[1].ID != first.ID || got[1].By != (api.Person{}) {
+		if len(got) != 2 || got[0].Kind != "question" || got[0].State != reportapi.QuestionStateAnswered || got[0].EndsOn != q.EndsOn ||
+			got[1].Kind != "answer" || got[1].Text != "canary-answer-9b7e!" || got[1].ID != first.ID || got[1].By != (reportapi.Person{}) {
 			t.Fatalf("%s reads %+v", name, got)
 		}
 		if (got[0].By.ID == "olga") != (name == "olga") {
 			t.Errorf("%s sees that %+v asked", name, got[0].By)
 		}
 	}
-	if view, _ := ok[api.Report](s, call{method: "GET", path: path, token: ann}, http.StatusOK); view.Question != nil || view.Version != 1 {
+	if view, _ := ok[reportapi.Report](s, call{method: "GET", path: path, token: ann}, http.StatusOK); view.Question != nil || view.Version != 1 {
 		t.Errorf("after the answer the reporter sees %+v", view)
 	}
-	second, _ := ok[api.Question](s, ask, http.StatusCreated)
+	second, _ := ok[reportapi.Question](s, ask, http.StatusCreated)
 	withdraw := call{method: "DELETE", path: path + "/questions/" + second.ID.String(), token: olga}
 	s.wantStatus(http.StatusNoContent, withdraw)
 	s.wantStatus(http.StatusNoContent, withdraw)
@@ -101,7 +101,7 @@ func TestWhoAsksAndWhoAnswers(t *testing.T) {
 		{"the reporter", ann, denied, denied, http.StatusOK, http.StatusCreated, 1},
 		{"an official", token(t, "olga", auth.Official), http.StatusCreated, http.StatusNoContent, http.StatusOK, missing, 1},
 	} {
-		q, _ := ok[api.Question](s, call{method: "POST", path: path + "/questions", token: token(t, "otis", auth.Official), body: questionBody}, http.StatusCreated)
+		q, _ := ok[reportapi.Question](s, call{method: "POST", path: path + "/questions", token: token(t, "otis", auth.Official), body: questionBody}, http.StatusCreated)
 		withdraw := call{method: "DELETE", path: path + "/questions/" + q.ID.String(), token: tt.token}
 		for name, c := range map[string]struct {
 			call
@@ -134,9 +134,9 @@ func TestDialogueIsPrivate(t *testing.T) {
 	s := newServer(t)
 	ann, olga := token(t, "ann", auth.Resident), token(t, "olga", auth.Official)
 	path := "/reports/" + s.file(ann, "public").ID.String()
-	ok[api.Question](s, call{method: "POST", path: path + "/questions", token: olga, body: questionBody}, http.StatusCreated)
-	ok[api.Answered](s, call{method: "POST", path: path + "/answers", token: ann, body: answerBody, headers: map[string]string{"Idempotency-Key": "1"}}, http.StatusCreated)
-	ok[api.Question](s, call{method: "POST", path: path + "/questions", token: olga, body: questionBody}, http.StatusCreated)
+	ok[reportapi.Question](s, call{method: "POST", path: path + "/questions", token: olga, body: questionBody}, http.StatusCreated)
+	ok[reportapi.Answered](s, call{method: "POST", path: path + "/answers", token: ann, body: answerBody, headers: map[string]string{"Idempotency-Key": "1"}}, http.StatusCreated)
+	ok[reportapi.Question](s, call{method: "POST", path: path + "/questions", token: olga, body: questionBody}, http.StatusCreated)
 	tracked := &tracker{s: s, secrets: []string{"canary-question-51d0", "canary-answer-9b7e"}}
 	calls := append(everything(path),
 		call{method: "GET", path: path + "/work"}, call{method: "GET", path: "/reports/queue"}, call{method: "GET", path: "/reports/queue?waiting=true"},

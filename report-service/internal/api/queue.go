@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -40,7 +41,7 @@ func (h workbenchHandlers) listQueue(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	out := TaskPage{Reports: make([]Task, len(queue.Tasks))}
+	out := reportapi.TaskPage{Reports: make([]reportapi.Task, len(queue.Tasks))}
 	for i, t := range queue.Tasks {
 		out.Reports[i] = taskOf(t)
 	}
@@ -67,31 +68,31 @@ func (h workbenchHandlers) countQueue(w http.ResponseWriter, r *http.Request) er
 			return err
 		}
 	}
-	out := QueueCounts{
-		Total: counts.Total, Disputed: counts.Disputed, Statuses: []StatusCount{}, Categories: []CategoryCount{},
-		Departments: []DepartmentCount{}, Assignees: []AssigneeCount{},
-		Areas: []AreaCount{},
+	out := reportapi.QueueCounts{
+		Total: counts.Total, Disputed: counts.Disputed, Statuses: []reportapi.StatusCount{}, Categories: []reportapi.CategoryCount{},
+		Departments: []reportapi.DepartmentCount{}, Assignees: []reportapi.AssigneeCount{},
+		Areas: []reportapi.AreaCount{},
 	}
 	for status, n := range counts.Statuses {
-		out.Statuses = append(out.Statuses, StatusCount{Status: Status(status), Count: n})
+		out.Statuses = append(out.Statuses, reportapi.StatusCount{Status: reportapi.Status(status), Count: n})
 	}
 	for id, n := range counts.Categories {
-		out.Categories = append(out.Categories, CategoryCount{CategoryID: id, Count: n})
+		out.Categories = append(out.Categories, reportapi.CategoryCount{CategoryID: id, Count: n})
 	}
 	for id, n := range counts.Departments {
-		out.Departments = append(out.Departments, DepartmentCount{DepartmentID: id, Count: n})
+		out.Departments = append(out.Departments, reportapi.DepartmentCount{DepartmentID: id, Count: n})
 	}
 	for official, n := range counts.Assignees {
-		out.Assignees = append(out.Assignees, AssigneeCount{ID: official.ID, Name: official.Name, Count: n})
+		out.Assignees = append(out.Assignees, reportapi.AssigneeCount{ID: official.ID, Name: official.Name, Count: n})
 	}
 	for code, n := range counts.Areas {
-		out.Areas = append(out.Areas, AreaCount{Area: code, Count: n})
+		out.Areas = append(out.Areas, reportapi.AreaCount{Area: code, Count: n})
 	}
-	slices.SortFunc(out.Statuses, func(a, b StatusCount) int { return strings.Compare(string(a.Status), string(b.Status)) })
-	slices.SortFunc(out.Categories, func(a, b CategoryCount) int { return int(a.CategoryID - b.CategoryID) })
-	slices.SortFunc(out.Departments, func(a, b DepartmentCount) int { return int(a.DepartmentID - b.DepartmentID) })
-	slices.SortFunc(out.Assignees, func(a, b AssigneeCount) int { return strings.Compare(a.Name+a.ID, b.Name+b.ID) })
-	slices.SortFunc(out.Areas, func(a, b AreaCount) int { return strings.Compare(a.Area, b.Area) })
+	slices.SortFunc(out.Statuses, func(a, b reportapi.StatusCount) int { return strings.Compare(string(a.Status), string(b.Status)) })
+	slices.SortFunc(out.Categories, func(a, b reportapi.CategoryCount) int { return int(a.CategoryID - b.CategoryID) })
+	slices.SortFunc(out.Departments, func(a, b reportapi.DepartmentCount) int { return int(a.DepartmentID - b.DepartmentID) })
+	slices.SortFunc(out.Assignees, func(a, b reportapi.AssigneeCount) int { return strings.Compare(a.Name+a.ID, b.Name+b.ID) })
+	slices.SortFunc(out.Areas, func(a, b reportapi.AreaCount) int { return strings.Compare(a.Area, b.Area) })
 	return service.Encode(w, http.StatusOK, out)
 }
 
@@ -101,7 +102,7 @@ func (h workbenchHandlers) countWaiting(w http.ResponseWriter, r *http.Request) 
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, QueueWaiting{
+	return service.Encode(w, http.StatusOK, reportapi.QueueWaiting{
 		NewComments: waiting.Commented, AbuseReports: waiting.Abuse, HeldPhotos: waiting.Photos, Disputed: waiting.Disputed,
 	})
 }
@@ -171,10 +172,10 @@ func readPage(r *http.Request, filter report.Filter) (after *report.Cursor, limi
 
 var errTime = errors.New("must be a time as in RFC 3339, such as 2026-11-22T08:00:00Z")
 
-func taskOf(t report.Task) Task {
-	out := Task{
+func taskOf(t report.Task) reportapi.Task {
+	out := reportapi.Task{
 		ID: t.ID, Title: t.Title, CategoryID: t.Category.ID, CategoryName: t.Category.Name, Area: t.Area.Code, Address: t.Address,
-		PrivacyLevel: PrivacyLevel(t.Privacy), Visibility: Visibility(t.Visibility), Status: Status(t.Status), Transitions: make([]Transition, len(t.Status.Transitions())),
+		PrivacyLevel: reportapi.PrivacyLevel(t.Privacy), Visibility: reportapi.Visibility(t.Visibility), Status: reportapi.Status(t.Status), Transitions: make([]reportapi.Transition, len(t.Status.Transitions())),
 		Score: t.Score, Version: t.Version, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 		Assignee: personOf(t.Assignee), Routed: t.Routed, Notes: t.Notes,
 		DueAt: orZero(t.DueAt), OverdueLevel: int32(t.Overdue), Waiting: t.Waiting, Question: openQuestionOf(t.Question), NotAnswered: t.Unanswered,
@@ -185,7 +186,7 @@ func taskOf(t report.Task) Task {
 		out.Latitude, out.Longitude = &t.Position.Latitude, &t.Position.Longitude
 	}
 	for i, move := range t.Status.Transitions() {
-		out.Transitions[i] = Transition{Status: Status(move.To), NoteRequired: move.NoteRequired}
+		out.Transitions[i] = reportapi.Transition{Status: reportapi.Status(move.To), NoteRequired: move.NoteRequired}
 	}
 	if t.Original != nil {
 		out.DuplicateOf = *t.Original
@@ -196,9 +197,9 @@ func taskOf(t report.Task) Task {
 	return out
 }
 
-func personOf(o *report.Official) Person {
+func personOf(o *report.Official) reportapi.Person {
 	if o == nil {
-		return Person{}
+		return reportapi.Person{}
 	}
-	return Person{ID: o.ID, Name: o.Name}
+	return reportapi.Person{ID: o.ID, Name: o.Name}
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 )
 
 // setDepartments gives lamps to one department, and roads to another.
 func (s *testServer) setDepartments() {
 	s.t.Helper()
 	const body = `{"departments":[{"id":7,"name":"Lights","category_ids":[2]},{"id":8,"name":"Roads","category_ids":[1]}]}`
-	ok[api.Departments](s, call{method: "PUT", path: "/reports/departments", token: token(s.t, "pavel", auth.Operator), body: body}, http.StatusOK)
+	ok[reportapi.Departments](s, call{method: "PUT", path: "/reports/departments", token: token(s.t, "pavel", auth.Operator), body: body}, http.StatusOK)
 }
 
 // fileAbout files a report of a category with a title.
 func (s *testServer) fileAbout(token string, category int, title string) uuid.UUID {
 	s.t.Helper()
 	body := strings.NewReplacer("Dark lamp", title, `"category_id":2`, fmt.Sprintf(`"category_id":%d`, category)).Replace(newReport)
-	rep, _ := ok[api.Report](s, call{method: "POST", path: "/reports", token: token, body: body}, http.StatusCreated)
+	rep, _ := ok[reportapi.Report](s, call{method: "POST", path: "/reports", token: token, body: body}, http.StatusCreated)
 	return rep.ID
 }
 
@@ -34,7 +34,7 @@ func (s *testServer) queue(token, query string) (titles []string) {
 	s.t.Helper()
 	cursor := ""
 	for {
-		page, _ := ok[api.TaskPage](s, call{method: "GET", path: "/reports/queue?limit=2&" + query + cursor, token: token}, http.StatusOK)
+		page, _ := ok[reportapi.TaskPage](s, call{method: "GET", path: "/reports/queue?limit=2&" + query + cursor, token: token}, http.StatusOK)
 		for _, r := range page.Reports {
 			titles = append(titles, r.Title)
 		}
@@ -56,12 +56,12 @@ func TestQueue(t *testing.T) {
 	}
 	assign := func(title, body string) {
 		t.Helper()
-		ok[api.Work](s, call{method: "PUT", path: "/reports/" + ids[title].String() + "/assignment", token: olga, body: body}, http.StatusOK)
+		ok[reportapi.Work](s, call{method: "PUT", path: "/reports/" + ids[title].String() + "/assignment", token: olga, body: body}, http.StatusOK)
 	}
 	assign("a lamp", `{"assignee":{"id":"olga","name":"Olga"}}`)
 	assign("a dog", `{"assignee":{"id":"oskar","name":"Oskar"},"department_id":7}`)
-	ok[api.VoteResult](s, call{method: "POST", path: "/reports/" + ids["a dog"].String() + "/vote", token: token(t, "ben", auth.Resident), body: `{"vote_type":"upvote"}`}, http.StatusOK)
-	ok[api.Report](s, call{method: "PATCH", path: "/reports/" + ids["a hole"].String() + "/status", token: olga, body: `{"status":"in_progress"}`}, http.StatusOK)
+	ok[reportapi.VoteResult](s, call{method: "POST", path: "/reports/" + ids["a dog"].String() + "/vote", token: token(t, "ben", auth.Resident), body: `{"vote_type":"upvote"}`}, http.StatusOK)
+	ok[reportapi.Report](s, call{method: "PATCH", path: "/reports/" + ids["a hole"].String() + "/status", token: olga, body: `{"status":"in_progress"}`}, http.StatusOK)
 
 	for query, want := range map[string][]string{
 		"":                           {"a lamp", "a hole", "a dog", "another lamp"},
@@ -86,7 +86,7 @@ func TestQueue(t *testing.T) {
 			t.Errorf("queue?%s: %q, want %q", query, got, want)
 		}
 		filters := strings.NewReplacer("order=newest", "", "order=changed", "", "order=score&", "").Replace(query)
-		counts, _ := ok[api.QueueCounts](s, call{method: "GET", path: "/reports/queue/counts?" + filters, token: olga}, http.StatusOK)
+		counts, _ := ok[reportapi.QueueCounts](s, call{method: "GET", path: "/reports/queue/counts?" + filters, token: olga}, http.StatusOK)
 		if counts.Total != int64(len(want)) {
 			t.Errorf("queue/counts?%s: total %d, want %d", filters, counts.Total, len(want))
 		}
@@ -97,7 +97,7 @@ func TestQueue(t *testing.T) {
 	} { // everybody has these, page by page
 		var got []string
 		for path := "/reports?limit=3&order=" + order; path != ""; {
-			page, _ := ok[api.ReportPage](s, call{method: "GET", path: path}, http.StatusOK)
+			page, _ := ok[reportapi.ReportPage](s, call{method: "GET", path: path}, http.StatusOK)
 			for _, r := range page.Reports {
 				got = append(got, r.Title)
 			}
@@ -109,11 +109,11 @@ func TestQueue(t *testing.T) {
 			t.Errorf("reports?order=%s: %q, want %q", order, got, want)
 		}
 	}
-	counts, _ := ok[api.QueueCounts](s, call{method: "GET", path: "/reports/queue/counts?status=pending&assignee=none", token: olga}, http.StatusOK)
-	if want := []api.StatusCount{{Status: "in_progress", Count: 1}, {Status: "pending", Count: 1}}; !slices.Equal(counts.Statuses, want) {
+	counts, _ := ok[reportapi.QueueCounts](s, call{method: "GET", path: "/reports/queue/counts?status=pending&assignee=none", token: olga}, http.StatusOK)
+	if want := []reportapi.StatusCount{{Status: "in_progress", Count: 1}, {Status: "pending", Count: 1}}; !slices.Equal(counts.Statuses, want) {
 		t.Errorf("statuses of what nobody has: %v, want %v", counts.Statuses, want)
 	}
-	if want := []api.AssigneeCount{{Count: 1}, {ID: "oskar", Name: "Oskar", Count: 1}, {ID: "olga", Name: "olga", Count: 1}}; !slices.Equal(counts.Assignees, want) {
+	if want := []reportapi.AssigneeCount{{Count: 1}, {ID: "oskar", Name: "Oskar", Count: 1}, {ID: "olga", Name: "olga", Count: 1}}; !slices.Equal(counts.Assignees, want) {
 		t.Errorf("assignees of what is pending: %v, want %v", counts.Assignees, want)
 	}
 	for _, wrong := range []string{"department=0", "department=x", "filed_from=today", "order=best", "assignee=", "cursor=AAAA", "status=odd"} {
@@ -131,15 +131,15 @@ func TestAssignment(t *testing.T) {
 	s.setDepartments()
 	olga := token(t, "olga", auth.Official)
 	path := "/reports/" + s.fileAbout(token(t, "ann", auth.Resident), 2, "a lamp").String()
-	work, _ := ok[api.Work](s, call{method: "GET", path: path + "/work", token: olga}, http.StatusOK)
+	work, _ := ok[reportapi.Work](s, call{method: "GET", path: path + "/work", token: olga}, http.StatusOK)
 	if w := work.Report; !w.Routed || w.DepartmentName != "Lights" || w.Assignee.ID != "" || len(work.Acts) != 0 {
 		t.Errorf("a new report: %+v, want it with the department of its category", work)
 	}
 	for _, body := range []string{`{"assignee":{"id":"oskar","name":"Oskar"},"department_id":8}`, `{"assignee":{"id":"oskar","name":"Another name"},"department_id":8}`, `{}`} {
-		work, _ = ok[api.Work](s, call{method: "PUT", path: path + "/assignment", token: olga, body: body}, http.StatusOK)
+		work, _ = ok[reportapi.Work](s, call{method: "PUT", path: path + "/assignment", token: olga, body: body}, http.StatusOK)
 	}
-	ok[api.Report](s, call{method: "PATCH", path: path + "/status", token: token(t, "oskar", auth.Official), body: `{"status":"rejected","note":"it is bright"}`}, http.StatusOK)
-	work, _ = ok[api.Work](s, call{method: "GET", path: path + "/work", token: olga}, http.StatusOK)
+	ok[reportapi.Report](s, call{method: "PATCH", path: path + "/status", token: token(t, "oskar", auth.Official), body: `{"status":"rejected","note":"it is bright"}`}, http.StatusOK)
+	work, _ = ok[reportapi.Work](s, call{method: "GET", path: path + "/work", token: olga}, http.StatusOK)
 	got := ""
 	for _, a := range work.Acts {
 		got += fmt.Sprintf("%s %s [%s] %s>%s; ", a.By.Name, a.Action, a.Assignee.Name, a.DepartmentName, a.Text)
@@ -170,15 +170,15 @@ func TestDepartments(t *testing.T) {
 	s.setDepartments()
 	olga, pavel := token(t, "olga", auth.Official), token(t, "pavel", auth.Operator)
 	path := "/reports/" + s.fileAbout(token(t, "ann", auth.Resident), 2, "a lamp").String()
-	ok[api.Work](s, call{method: "PUT", path: path + "/assignment", token: olga, body: `{"department_id":8}`}, http.StatusOK)
+	ok[reportapi.Work](s, call{method: "PUT", path: path + "/assignment", token: olga, body: `{"department_id":8}`}, http.StatusOK)
 	const swapped = `{"departments":[{"id":7,"name":"Roads","category_ids":[]},{"id":9,"name":"Lights","category_ids":[2,3]}]}`
 	for range 2 {
-		got, _ := ok[api.Departments](s, call{method: "PUT", path: "/reports/departments", token: pavel, body: swapped}, http.StatusOK)
+		got, _ := ok[reportapi.Departments](s, call{method: "PUT", path: "/reports/departments", token: pavel, body: swapped}, http.StatusOK)
 		if len(got.Departments) != 2 || got.Departments[0].Name != "Roads" || !slices.Equal(got.Departments[1].CategoryIds, []int32{2, 3}) {
 			t.Errorf("departments %+v", got)
 		}
 	}
-	work, _ := ok[api.Work](s, call{method: "GET", path: path + "/work", token: olga}, http.StatusOK)
+	work, _ := ok[reportapi.Work](s, call{method: "GET", path: path + "/work", token: olga}, http.StatusOK)
 	if work.Report.DepartmentID != 9 || !work.Report.Routed {
 		t.Errorf("the report is with %+v, want 9, by its category", work.Report)
 	}
@@ -213,7 +213,7 @@ func TestInternalNotesStayInternal(t *testing.T) {
 			t.Fatalf("%s %s: %d %s", c.method, c.path, a.StatusCode, a.body)
 		}
 	}
-	work, _ := ok[api.Work](s, call{method: "GET", path: path + "/work", token: olga}, http.StatusOK)
+	work, _ := ok[reportapi.Work](s, call{method: "GET", path: path + "/work", token: olga}, http.StatusOK)
 	if len(work.Acts) != 3 || work.Acts[0].Text != "the landlord is "+secret || work.Report.Notes != 1 {
 		t.Errorf("officials see %+v, want the note", work)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 )
 
 // Each official has views of their own, in the order that they gave them, up to a
@@ -16,18 +16,18 @@ func TestViewsOfTheQueue(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	olga, oskar := token(t, "olga", auth.Official), token(t, "oskar", auth.Official)
-	set := func(token, body string) []api.View {
+	set := func(token, body string) []reportapi.View {
 		t.Helper()
-		views, _ := ok[api.Views](s, call{method: "PUT", path: "/reports/views", token: token, body: body}, http.StatusOK)
+		views, _ := ok[reportapi.Views](s, call{method: "PUT", path: "/reports/views", token: token, body: body}, http.StatusOK)
 		return views.Views
 	}
-	get := func(token string) []api.View {
+	get := func(token string) []reportapi.View {
 		t.Helper()
-		views, _ := ok[api.Views](s, call{method: "GET", path: "/reports/views", token: token}, http.StatusOK)
+		views, _ := ok[reportapi.Views](s, call{method: "GET", path: "/reports/views", token: token}, http.StatusOK)
 		return views.Views
 	}
 
-	want := []api.View{{Name: "Roads, mine", Filters: "category=1&assignee=me"}, {Name: "All", Filters: ""}}
+	want := []reportapi.View{{Name: "Roads, mine", Filters: "category=1&assignee=me"}, {Name: "All", Filters: ""}}
 	got := set(olga, `{"views":[{"name":"Roads, mine","filters":"category=1&assignee=me"},{"name":" All ","filters":""}]}`)
 	if !slices.Equal(got, want) || !slices.Equal(get(olga), want) {
 		t.Errorf("olga has %v, want %v", got, want)

@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/service"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
 )
 
 // A refusal is a request and the problem that it must be answered with.
@@ -174,7 +174,7 @@ func TestCursorStaysInItsList(t *testing.T) {
 	ann := token(t, "ann", auth.Resident)
 	s.file(ann, "public")
 	s.file(ann, "public")
-	first, _ := ok[api.ReportPage](s, call{method: "GET", path: "/reports?limit=1&status=pending&status=resolved"}, http.StatusOK)
+	first, _ := ok[reportapi.ReportPage](s, call{method: "GET", path: "/reports?limit=1&status=pending&status=resolved"}, http.StatusOK)
 	if first.NextCursor == "" {
 		t.Fatal("the first of two pages has no next_cursor")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -82,7 +83,7 @@ func (h reportHandlers) operations() operations {
 // createReport handles POST /reports. Paths are in logs: if officials who file for somebody
 // had another one, it would tell which reports came to the counter.
 func (h reportHandlers) createReport(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[NewReport](r)
+	req, err := service.Decode[reportapi.NewReport](r)
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (h reportHandlers) createReport(w http.ResponseWriter, r *http.Request) err
 }
 
 // file files a report by somebody, with intake if an official does it for them.
-func (h reportHandlers) file(w http.ResponseWriter, r *http.Request, req NewReport, by report.Reporter, intake *report.Intake) error {
+func (h reportHandlers) file(w http.ResponseWriter, r *http.Request, req reportapi.NewReport, by report.Reporter, intake *report.Intake) error {
 	if err := h.guests.mayFile(r, report.Privacy(req.PrivacyLevel)); err != nil {
 		return err
 	}
@@ -149,7 +150,7 @@ func (h reportHandlers) file(w http.ResponseWriter, r *http.Request, req NewRepo
 	}
 	id, version := filing.ID, filing.Version
 	if earlier != nil {
-		var first Report
+		var first reportapi.Report
 		if err := json.Unmarshal(earlier, &first); err != nil {
 			return fmt.Errorf("read stored response: %w", err)
 		}
@@ -168,7 +169,7 @@ func (h reportHandlers) file(w http.ResponseWriter, r *http.Request, req NewRepo
 
 // notMine returns the answer with a report of the caller's own for somebody whose it is not.
 func notMine(own []byte) ([]byte, error) {
-	var answer Report
+	var answer reportapi.Report
 	if err := json.Unmarshal(own, &answer); err != nil {
 		return nil, fmt.Errorf("read answer: %w", err)
 	}
@@ -232,12 +233,12 @@ func (h reportHandlers) getOutlook(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, Outlook{DepartmentName: outlook.Department, DueAt: orZero(outlook.DueAt)})
+	return service.Encode(w, http.StatusOK, reportapi.Outlook{DepartmentName: outlook.Department, DueAt: orZero(outlook.DueAt)})
 }
 
 // changeStatus handles PATCH /reports/{id}/status.
 func (h reportHandlers) changeStatus(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[StatusChange](r)
+	req, err := service.Decode[reportapi.StatusChange](r)
 	if err != nil {
 		return err
 	}
@@ -258,7 +259,7 @@ func (h reportHandlers) changeStatus(w http.ResponseWriter, r *http.Request) err
 
 // correctReport handles PATCH /reports/{id}.
 func (h reportHandlers) correctReport(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[Correction](r)
+	req, err := service.Decode[reportapi.Correction](r)
 	if err != nil {
 		return err
 	}
@@ -296,7 +297,7 @@ func (h reportHandlers) correctReport(w http.ResponseWriter, r *http.Request) er
 
 // hideName handles PUT /reports/{id}/privacy.
 func (h reportHandlers) hideName(w http.ResponseWriter, r *http.Request) error {
-	if _, err := service.Decode[HiddenName](r); err != nil { // the document allows one level
+	if _, err := service.Decode[reportapi.HiddenName](r); err != nil { // the document allows one level
 		return err
 	}
 	view, err := h.reports.HideName(r.Context(), pathID(r), caller(r).ID)
@@ -324,7 +325,7 @@ func (h reportHandlers) withdrawReport(w http.ResponseWriter, r *http.Request) e
 
 // replyToReport handles POST /reports/{id}/replies.
 func (h reportHandlers) replyToReport(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[NewReply](r)
+	req, err := service.Decode[reportapi.NewReply](r)
 	if err != nil {
 		return err
 	}
@@ -334,7 +335,7 @@ func (h reportHandlers) replyToReport(w http.ResponseWriter, r *http.Request) er
 	}
 	// The response is stored with the reply. It has no words: those that are
 	// redacted later must not be kept here.
-	body, err := json.Marshal(Replied{RepliedAt: reply.At})
+	body, err := json.Marshal(reportapi.Replied{RepliedAt: reply.At})
 	if err != nil {
 		return fmt.Errorf("encode reply: %w", err)
 	}
@@ -360,11 +361,11 @@ func (h reportHandlers) getHistory(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	history := History{History: make([]HistoryEntry, len(changes))}
+	history := reportapi.History{History: make([]reportapi.HistoryEntry, len(changes))}
 	for i, c := range changes {
-		history.History[i] = HistoryEntry{
-			FromStatus: Status(c.From), ToStatus: Status(c.To), Note: c.Note,
-			Version: c.Version, ChangedAt: c.At, Correction: correctionOf(c.Corrected), Kind: HistoryEntryKind(c.Kind),
+		history.History[i] = reportapi.HistoryEntry{
+			FromStatus: reportapi.Status(c.From), ToStatus: reportapi.Status(c.To), Note: c.Note,
+			Version: c.Version, ChangedAt: c.At, Correction: correctionOf(c.Corrected), Kind: reportapi.HistoryEntryKind(c.Kind),
 		}
 	}
 	return service.Encode(w, http.StatusOK, history)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 )
 
 // The main job, from the filing to the solution.
@@ -18,7 +18,7 @@ func TestFromFilingToSolution(t *testing.T) {
 	s := newServer(t)
 	ann, bob, olga := token(t, "ann", auth.Resident), token(t, "bob", auth.Resident), token(t, "olga", auth.Official)
 
-	filed, a := ok[api.Report](s, call{method: "POST", path: "/reports", token: ann, body: newReport}, http.StatusCreated)
+	filed, a := ok[reportapi.Report](s, call{method: "POST", path: "/reports", token: ann, body: newReport}, http.StatusCreated)
 	path := "/reports/" + filed.ID.String()
 	if a.Header.Get("Location") != path || a.Header.Get("ETag") != `"1"` {
 		t.Errorf("Location %q and ETag %q, want %q and \"1\"", a.Header.Get("Location"), a.Header.Get("ETag"), path)
@@ -27,31 +27,31 @@ func TestFromFilingToSolution(t *testing.T) {
 		t.Errorf("filed %+v", filed)
 	}
 
-	voted, _ := ok[api.VoteResult](s, call{method: "POST", path: path + "/vote", token: bob, body: `{"vote_type":"downvote"}`}, http.StatusOK)
-	if voted.Score != -1 || voted.Version != 2 || voted.VoteType != api.Downvote {
+	voted, _ := ok[reportapi.VoteResult](s, call{method: "POST", path: path + "/vote", token: bob, body: `{"vote_type":"downvote"}`}, http.StatusOK)
+	if voted.Score != -1 || voted.Version != 2 || voted.VoteType != reportapi.Downvote {
 		t.Errorf("vote: %+v", voted)
 	}
-	voted, _ = ok[api.VoteResult](s, call{method: "POST", path: path + "/vote", token: bob, body: `{"vote_type":"upvote"}`}, http.StatusOK)
+	voted, _ = ok[reportapi.VoteResult](s, call{method: "POST", path: path + "/vote", token: bob, body: `{"vote_type":"upvote"}`}, http.StatusOK)
 	if voted.Score != 1 || voted.Version != 3 {
 		t.Errorf("changed vote: %+v", voted)
 	}
-	seen, a := ok[api.Report](s, call{method: "GET", path: path, token: bob}, http.StatusOK)
-	if seen.Mine || seen.MyVote != api.Upvote || seen.ReporterName != "ann" || a.Header.Get("ETag") != `"3"` {
+	seen, a := ok[reportapi.Report](s, call{method: "GET", path: path, token: bob}, http.StatusOK)
+	if seen.Mine || seen.MyVote != reportapi.Upvote || seen.ReporterName != "ann" || a.Header.Get("ETag") != `"3"` {
 		t.Errorf("bob sees %+v with ETag %s", seen, a.Header.Get("ETag"))
 	}
 
-	moved, a := ok[api.Report](s, call{method: "PATCH", path: path + "/status", token: olga,
+	moved, a := ok[reportapi.Report](s, call{method: "PATCH", path: path + "/status", token: olga,
 		body: `{"status":"in_progress"}`, headers: map[string]string{"If-Match": `"3"`}}, http.StatusOK)
-	if moved.Status != api.StatusInProgress || a.Header.Get("ETag") != `"4"` || a.Header.Get("Content-Location") != path {
+	if moved.Status != reportapi.StatusInProgress || a.Header.Get("ETag") != `"4"` || a.Header.Get("Content-Location") != path {
 		t.Errorf("moved to %+v with headers %v", moved, a.Header)
 	}
-	voted, _ = ok[api.VoteResult](s, call{method: "DELETE", path: path + "/vote", token: bob}, http.StatusOK)
+	voted, _ = ok[reportapi.VoteResult](s, call{method: "DELETE", path: path + "/vote", token: bob}, http.StatusOK)
 	if voted.Score != 0 || voted.Version != 4 || voted.VoteType != "" {
 		t.Errorf("withdrawn vote: %+v", voted)
 	}
-	ok[api.Report](s, call{method: "PATCH", path: path + "/status", token: olga, body: `{"status":"rejected","note":"twice"}`}, http.StatusOK)
+	ok[reportapi.Report](s, call{method: "PATCH", path: path + "/status", token: olga, body: `{"status":"rejected","note":"twice"}`}, http.StatusOK)
 
-	history, _ := ok[api.History](s, call{method: "GET", path: path + "/history"}, http.StatusOK)
+	history, _ := ok[reportapi.History](s, call{method: "GET", path: path + "/history"}, http.StatusOK)
 	got := ""
 	for _, e := range history.History {
 		got += fmt.Sprintf("%s>%s@%d:%s ", e.FromStatus, e.ToStatus, e.Version, e.Note)
@@ -90,7 +90,7 @@ func TestQuotedIdempotencyKey(t *testing.T) {
 	ann := token(t, "ann", auth.Resident)
 	ids := make(map[string]bool)
 	for _, key := range []string{`a-key`, `"a-key"`} {
-		rep, _ := ok[api.Report](s, call{method: "POST", path: "/reports", token: ann, body: newReport, headers: map[string]string{"Idempotency-Key": key}}, http.StatusCreated)
+		rep, _ := ok[reportapi.Report](s, call{method: "POST", path: "/reports", token: ann, body: newReport, headers: map[string]string{"Idempotency-Key": key}}, http.StatusCreated)
 		ids[rep.ID.String()] = true
 	}
 	if len(ids) != 1 {
@@ -122,8 +122,8 @@ func TestSearchFolds(t *testing.T) {
 			mark := fmt.Sprintf("m%d", i)
 			id := s.fileAbout(ann, 2, written+" "+mark)
 			for _, sought := range spellings {
-				page, _ := ok[api.ReportPage](s, call{method: "GET", path: "/reports?limit=100&q=" + url.QueryEscape(sought+" "+mark), token: ann}, http.StatusOK)
-				if !slices.ContainsFunc(page.Reports, func(r api.Report) bool { return r.ID == id }) {
+				page, _ := ok[reportapi.ReportPage](s, call{method: "GET", path: "/reports?limit=100&q=" + url.QueryEscape(sought+" "+mark), token: ann}, http.StatusOK)
+				if !slices.ContainsFunc(page.Reports, func(r reportapi.Report) bool { return r.ID == id }) {
 					t.Errorf("%+q does not find %+q", sought, written)
 				}
 			}
@@ -145,7 +145,7 @@ func TestPagesByLink(t *testing.T) {
 			one := &testServer{t: t, url: s.url}
 			seen := make(map[string]bool)
 			for next := path; next != ""; {
-				page, a := ok[api.ReportPage](one, call{method: "GET", path: next, token: ann}, http.StatusOK)
+				page, a := ok[reportapi.ReportPage](one, call{method: "GET", path: next, token: ann}, http.StatusOK)
 				for _, r := range page.Reports {
 					seen[r.ID.String()] = true
 				}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
@@ -19,9 +20,9 @@ func auditSchedules(audit func(ctx context.Context, limit int) ([]schedule.Act, 
 		if err != nil {
 			return err
 		}
-		out := ScheduleAudit{Acts: make([]ScheduleAuditEntry, len(entries))}
+		out := reportapi.ScheduleAudit{Acts: make([]reportapi.ScheduleAuditEntry, len(entries))}
 		for i, e := range entries {
-			out.Acts[i] = ScheduleAuditEntry{
+			out.Acts[i] = reportapi.ScheduleAuditEntry{
 				At: e.At, Actor: e.Actor, Action: string(e.Action), Schedule: e.Job, Period: e.Period, Reason: e.Reason,
 			}
 		}

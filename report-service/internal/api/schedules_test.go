@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 )
 
 // Operators see the jobs, let them rest and go on, and run them; all of it is
@@ -25,12 +25,12 @@ func TestSchedules(t *testing.T) {
 	}
 	pavel, olga := token(t, "pavel", auth.Operator), token(t, "olga", auth.Official)
 	const path = "/admin/reports/schedules"
-	list, _ := ok[api.ScheduleList](s, call{method: "GET", path: path, token: pavel}, http.StatusOK)
+	list, _ := ok[reportapi.ScheduleList](s, call{method: "GET", path: path, token: pavel}, http.StatusOK)
 	if len(list.Schedules) != 1 || list.Schedules[0].Latest.Period != "1" || list.Schedules[0].Paused {
 		t.Errorf("schedules are %+v, want one whose last run is 1", list)
 	}
-	first, _ := ok[api.ScheduleRunPage](s, call{method: "GET", path: path + "/overdue/runs?limit=3", token: pavel}, http.StatusOK)
-	rest, _ := ok[api.ScheduleRunPage](s, call{method: "GET", path: path + "/overdue/runs?limit=3&cursor=" + first.NextCursor, token: pavel}, http.StatusOK)
+	first, _ := ok[reportapi.ScheduleRunPage](s, call{method: "GET", path: path + "/overdue/runs?limit=3", token: pavel}, http.StatusOK)
+	rest, _ := ok[reportapi.ScheduleRunPage](s, call{method: "GET", path: path + "/overdue/runs?limit=3&cursor=" + first.NextCursor, token: pavel}, http.StatusOK)
 	if len(first.Runs) != 3 || len(rest.Runs) != 1 || rest.Runs[0].Error != "no luck" || rest.NextCursor != "" {
 		t.Errorf("pages of runs are %+v and %+v, want 3 and the failed one", first, rest)
 	}
@@ -52,7 +52,7 @@ func TestSchedules(t *testing.T) {
 	operate("overdue/pause", `{}`, pavel, http.StatusBadRequest)
 	operate("overdue/pause", `{"reason":"too many"}`, olga, http.StatusForbidden)
 
-	audit, _ := ok[api.ScheduleAudit](s, call{method: "GET", path: path + "/audit", token: pavel}, http.StatusOK)
+	audit, _ := ok[reportapi.ScheduleAudit](s, call{method: "GET", path: path + "/audit", token: pavel}, http.StatusOK)
 	if len(audit.Acts) != 3 || audit.Acts[0].Action != "schedule_run" || audit.Acts[0].Period != "4" ||
 		audit.Acts[0].Reason != "once more" || audit.Acts[2].Actor != "pavel" {
 		t.Errorf("the audit is %+v, want a pause, a resume and a run", audit)
@@ -68,7 +68,7 @@ func TestCalendarAndWaiting(t *testing.T) {
 	const path = "/reports/calendar"
 	const body = `{"zone":"Asia/Jakarta","shifts":[{"day":"monday","from":"13:00","to":"24:00"},{"day":"monday","from":"08:00","to":"12:00"}],
 		"holidays":["2026-12-25","2026-01-01","2026-12-25"],"targets":[{"category_id":2,"hours":48}]}`
-	set, _ := ok[api.Calendar](s, call{method: "PUT", path: path, token: pavel, body: body}, http.StatusOK)
+	set, _ := ok[reportapi.Calendar](s, call{method: "PUT", path: path, token: pavel, body: body}, http.StatusOK)
 	if len(set.Shifts) != 2 || set.Shifts[0].From != "08:00" || set.Shifts[1].To != "24:00" ||
 		len(set.Holidays) != 2 || set.Holidays[0] != "2026-01-01" || len(set.Targets) != 1 || set.Targets[0].Hours != 48 {
 		t.Errorf("the calendar is %+v, want what was set, in order", set)
@@ -89,15 +89,15 @@ func TestCalendarAndWaiting(t *testing.T) {
 	if got := s.do(call{method: "PUT", path: path, token: olga, body: body}); got.StatusCode != http.StatusForbidden {
 		t.Errorf("an official sets the calendar: answered with %d, want 403", got.StatusCode)
 	}
-	ok[api.Calendar](s, call{method: "GET", path: path, token: olga}, http.StatusOK)
+	ok[reportapi.Calendar](s, call{method: "GET", path: path, token: olga}, http.StatusOK)
 
 	id := s.fileAbout(ann, 2, "a lamp").String()
-	work, _ := ok[api.Work](s, call{method: "GET", path: "/reports/" + id + "/work", token: olga}, http.StatusOK)
+	work, _ := ok[reportapi.Work](s, call{method: "GET", path: "/reports/" + id + "/work", token: olga}, http.StatusOK)
 	if work.Report.DueAt.IsZero() || work.Report.Waiting {
 		t.Errorf("officials see %+v, want a time until when it is to be finished", work.Report)
 	}
 	outlook := call{method: "GET", path: "/reports/" + id + "/outlook", token: ann}
-	if got, _ := ok[api.Outlook](s, outlook, http.StatusOK); !got.DueAt.Equal(work.Report.DueAt) || got.DepartmentName != "" {
+	if got, _ := ok[reportapi.Outlook](s, outlook, http.StatusOK); !got.DueAt.Equal(work.Report.DueAt) || got.DepartmentName != "" {
 		t.Errorf("the reporter sees %+v, want what officials see: %+v", got, work.Report)
 	}
 	for reader, want := range map[string]int{"": http.StatusUnauthorized, token(t, "ben", auth.Resident): http.StatusNotFound, olga: http.StatusNotFound} {
@@ -105,8 +105,8 @@ func TestCalendarAndWaiting(t *testing.T) {
 		s.wantStatus(want, outlook)
 	}
 	outlook.token = ann
-	question, _ := ok[api.Question](s, call{method: "POST", path: "/reports/" + id + "/questions", token: olga, body: `{"text":"which lamp?"}`}, http.StatusCreated)
-	work, _ = ok[api.Work](s, call{method: "GET", path: "/reports/" + id + "/work", token: olga}, http.StatusOK)
+	question, _ := ok[reportapi.Question](s, call{method: "POST", path: "/reports/" + id + "/questions", token: olga, body: `{"text":"which lamp?"}`}, http.StatusCreated)
+	work, _ = ok[reportapi.Work](s, call{method: "GET", path: "/reports/" + id + "/work", token: olga}, http.StatusOK)
 	if !work.Report.DueAt.IsZero() || !work.Report.Waiting || work.Report.Question == nil || len(work.Acts) != 1 || work.Acts[0].Text != "" {
 		t.Errorf("officials see %+v, want that it waits for an answer", work)
 	}
@@ -115,11 +115,11 @@ func TestCalendarAndWaiting(t *testing.T) {
 		update categories set department_id = d.id from d where categories.id = 2`); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := ok[api.Outlook](s, outlook, http.StatusOK); !got.DueAt.IsZero() || got.DepartmentName != "Lights" {
+	if got, _ := ok[reportapi.Outlook](s, outlook, http.StatusOK); !got.DueAt.IsZero() || got.DepartmentName != "Lights" {
 		t.Errorf("the reporter sees %+v, want the department, and no end while the city waits", got)
 	}
 	s.wantStatus(http.StatusNoContent, call{method: "DELETE", path: "/reports/" + id + "/questions/" + question.ID.String(), token: olga})
-	work, _ = ok[api.Work](s, call{method: "GET", path: "/reports/" + id + "/work", token: olga}, http.StatusOK)
+	work, _ = ok[reportapi.Work](s, call{method: "GET", path: "/reports/" + id + "/work", token: olga}, http.StatusOK)
 	if work.Report.DueAt.IsZero() || work.Report.Waiting || len(work.Acts) != 2 {
 		t.Errorf("officials see %+v, want that the clock runs again", work)
 	}

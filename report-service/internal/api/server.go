@@ -1,9 +1,10 @@
 // Package api is the HTTP side of report-service.
 //
 // docs/openapi/report-service.yaml is its source: the routes, the roles that
-// may use them, and what a request may contain are read from it at start, and
-// the types in types.gen.go are generated from it. A request that violates the
-// document is refused with all its faults before it reaches a handler.
+// may use them, and what a request may contain are read from it at start; the
+// types of requests and answers are the client's (platform/client/reportapi),
+// generated from it. A request that violates the document is refused with all
+// its faults before it reaches a handler.
 package api
 
 import (

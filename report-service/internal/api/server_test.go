@@ -17,6 +17,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/history"
 	"github.com/cityconnect/cityconnect/platform/monitor"
@@ -219,9 +220,9 @@ const newReport = `{"title":"Dark lamp","description":"at the crossing","categor
 	"latitude":-6.9,"longitude":107.6,"address":"Jl. Asia Afrika 8","privacy_level":"public"}`
 
 // file files newReport with the privacy level.
-func (s *testServer) file(token, privacy string) api.Report {
+func (s *testServer) file(token, privacy string) reportapi.Report {
 	s.t.Helper()
 	body := strings.Replace(newReport, "public", privacy, 1)
-	rep, _ := ok[api.Report](s, call{method: "POST", path: "/reports", token: token, body: body}, http.StatusCreated)
+	rep, _ := ok[reportapi.Report](s, call{method: "POST", path: "/reports", token: token, body: body}, http.StatusCreated)
 	return rep
 }

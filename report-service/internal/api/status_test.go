@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -44,11 +44,11 @@ func TestTransitionsAreThoseThatAreTaken(t *testing.T) {
 					t.Fatalf("on the way to %s: %d %s", from, a.StatusCode, a.body)
 				}
 			}
-			rep, _ = ok[api.Report](s, call{method: "GET", path: "/reports/" + rep.ID.String()}, http.StatusOK)
+			rep, _ = ok[reportapi.Report](s, call{method: "GET", path: "/reports/" + rep.ID.String()}, http.StatusOK)
 			if rep.Closed != from.Closed() || rep.Transitions == nil {
 				t.Errorf("%s: closed %t with transitions %v", from, rep.Closed, rep.Transitions)
 			}
-			i := slices.IndexFunc(rep.Transitions, func(tr api.Transition) bool { return tr.Status == api.Status(to) })
+			i := slices.IndexFunc(rep.Transitions, func(tr reportapi.Transition) bool { return tr.Status == reportapi.Status(to) })
 			bare := change(rep.ID, to, "").StatusCode
 			explained := change(rep.ID, to, "because").StatusCode
 			switch {

@@ -5,13 +5,14 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
 // giveVerdict handles PUT /reports/{id}/verdict.
 func (h reportHandlers) giveVerdict(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[NewVerdict](r)
+	req, err := service.Decode[reportapi.NewVerdict](r)
 	if err != nil {
 		return err
 	}
@@ -24,7 +25,7 @@ func (h reportHandlers) giveVerdict(w http.ResponseWriter, r *http.Request) erro
 
 // keepResolved handles POST /reports/{id}/verdict/decision.
 func (h workbenchHandlers) keepResolved(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[KeptResolved](r)
+	req, err := service.Decode[reportapi.KeptResolved](r)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -18,7 +18,7 @@ import (
 // resolve has an official resolve a report.
 func (s *testServer) resolve(path string) {
 	s.t.Helper()
-	ok[api.Report](s, call{method: "PATCH", path: path + "/status", token: token(s.t, "olga", auth.Official), body: `{"status":"resolved"}`}, http.StatusOK)
+	ok[reportapi.Report](s, call{method: "PATCH", path: path + "/status", token: token(s.t, "olga", auth.Official), body: `{"status":"resolved"}`}, http.StatusOK)
 }
 
 // Reporters alone say whether their resolved report is fixed, and officials alone decide on
@@ -40,8 +40,8 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("%d, want %d: %s", a.StatusCode, want, a.body)
 		}
 	}
-	given, _ := ok[api.Verdict](s, not, http.StatusOK)
-	again, _ := ok[api.Verdict](s, not, http.StatusOK)
+	given, _ := ok[reportapi.Verdict](s, not, http.StatusOK)
+	again, _ := ok[reportapi.Verdict](s, not, http.StatusOK)
 	if given != again || given.Fixed || given.Text != "Dark again" || !given.Until.After(time.Now()) {
 		t.Errorf("answered %+v, then %+v", given, again)
 	}
@@ -53,11 +53,11 @@ func TestVerdict(t *testing.T) {
 	}
 	for _, reader := range []string{ann, olga} {
 		items := s.dialogue(path, reader).Items
-		if len(items) != 1 || items[0].Kind != api.DialogueItemKindVerdict || *items[0].Fixed || items[0].Text != "Dark again" || items[0].DuplicateID != nil || items[0].By.ID != "" {
+		if len(items) != 1 || items[0].Kind != reportapi.DialogueItemKindVerdict || *items[0].Fixed || items[0].Text != "Dark again" || items[0].DuplicateID != nil || items[0].By.ID != "" {
 			t.Errorf("the dialogue has %+v", items)
 		}
 	}
-	work, _ := ok[api.Work](s, call{method: "GET", path: path + "/work", token: olga}, http.StatusOK)
+	work, _ := ok[reportapi.Work](s, call{method: "GET", path: path + "/work", token: olga}, http.StatusOK)
 	if !work.Report.Disputed || work.Verdict == nil || *work.Verdict != given {
 		t.Errorf("officials read %+v", work)
 	}
@@ -68,9 +68,9 @@ func TestVerdict(t *testing.T) {
 	if a := s.do(call{method: "GET", path: "/reports/export?disputed=true", token: olga}); strings.Count(string(a.body), "\n") != 2 {
 		t.Errorf("exported as disputed: %s", a.body)
 	}
-	counts, _ := ok[api.QueueCounts](s, call{method: "GET", path: "/reports/queue/counts?category=" + "2", token: olga}, http.StatusOK)
-	waiting, _ := ok[api.QueueWaiting](s, call{method: "GET", path: "/reports/queue/waiting", token: olga}, http.StatusOK)
-	numbers, _ := ok[api.Numbers](s, call{method: "GET", path: "/reports/numbers", token: olga}, http.StatusOK)
+	counts, _ := ok[reportapi.QueueCounts](s, call{method: "GET", path: "/reports/queue/counts?category=" + "2", token: olga}, http.StatusOK)
+	waiting, _ := ok[reportapi.QueueWaiting](s, call{method: "GET", path: "/reports/queue/waiting", token: olga}, http.StatusOK)
+	numbers, _ := ok[reportapi.Numbers](s, call{method: "GET", path: "/reports/numbers", token: olga}, http.StatusOK)
 	if counts.Disputed != 1 || counts.Total != 2 || waiting.Disputed != 1 || len(numbers.Numbers) != 1 || numbers.Numbers[0].Disputed != 1 || numbers.Departments[0].Disputed != 1 {
 		t.Errorf("counted %+v, %+v and %+v", counts, waiting, numbers)
 	}
@@ -80,7 +80,7 @@ func TestVerdict(t *testing.T) {
 		t.Errorf("a resident decides: %d", a.StatusCode)
 	}
 	keep.token = olga
-	if work, _ = ok[api.Work](s, keep, http.StatusOK); work.Report.Disputed {
+	if work, _ = ok[reportapi.Work](s, keep, http.StatusOK); work.Report.Disputed {
 		t.Error("it is still disputed")
 	}
 	for path, problem := range map[string]string{keep.path: "#not-disputed", "/reports/" + other.ID.String() + "/verdict/decision": "#not-disputed"} {
@@ -92,7 +92,7 @@ func TestVerdict(t *testing.T) {
 	if a := s.do(not); a.StatusCode != http.StatusConflict {
 		t.Errorf("after the decision: %d %s", a.StatusCode, a.body)
 	}
-	history, _ := ok[api.History](s, call{method: "GET", path: path + "/history"}, http.StatusOK)
+	history, _ := ok[reportapi.History](s, call{method: "GET", path: path + "/history"}, http.StatusOK)
 	if n := len(history.History); n != 4 || history.History[2].Kind != "disputed" || history.History[3].Kind != "kept" || history.History[3].Note != "Lit at our visit" {
 		t.Errorf("the history is %+v", history)
 	}
@@ -110,7 +110,7 @@ func TestVerdictWordsStayPrivate(t *testing.T) {
 	for _, privacy := range []string{"anonymous", "public"} {
 		path := "/reports/" + s.file(ann, privacy).ID.String()
 		s.resolve(path)
-		ok[api.Verdict](s, call{method: "PUT", path: path + "/verdict", token: ann, body: `{"fixed":false,"text":"` + words + `"}`}, http.StatusOK)
+		ok[reportapi.Verdict](s, call{method: "PUT", path: path + "/verdict", token: ann, body: `{"fixed":false,"text":"` + words + `"}`}, http.StatusOK)
 		paths = append(paths, path)
 	}
 	for who, reader := range map[string]string{"nobody": "", "a resident": bob, "an official": olga, "an operator": token(t, "otto", auth.Operator)} {
@@ -151,7 +151,7 @@ func TestPhotoOfTheFinishedWork(t *testing.T) {
 		t.Errorf("without a photo: %d %s", a.StatusCode, a.body)
 	}
 	bulk := call{method: "POST", path: "/reports/moves", token: olga, body: `{"status":"resolved","reports":[{"id":"` + id.String() + `"}]}`}
-	if moved, _ := ok[api.BulkMoved](s, bulk, http.StatusOK); moved.Results[0].Moved || moved.Results[0].Problem != "photo-needed" {
+	if moved, _ := ok[reportapi.BulkMoved](s, bulk, http.StatusOK); moved.Results[0].Moved || moved.Results[0].Problem != "photo-needed" {
 		t.Errorf("with others: %+v", moved)
 	}
 	for _, tt := range []struct {
@@ -164,11 +164,11 @@ func TestPhotoOfTheFinishedWork(t *testing.T) {
 			t.Errorf("%q: %d, want %d: %s", tt.query, a.StatusCode, tt.status, a.body)
 		}
 	}
-	list, _ := ok[api.PhotoList](s, call{method: "GET", path: path + "/photos", token: ann}, http.StatusOK)
-	if len(list.Photos) != 2 || list.Photos[0].Purpose != "" || list.Photos[1].Purpose != api.After {
+	list, _ := ok[reportapi.PhotoList](s, call{method: "GET", path: path + "/photos", token: ann}, http.StatusOK)
+	if len(list.Photos) != 2 || list.Photos[0].Purpose != "" || list.Photos[1].Purpose != reportapi.After {
 		t.Errorf("the photos are %+v", list.Photos)
 	}
-	ok[api.Report](s, move, http.StatusOK)
+	ok[reportapi.Report](s, move, http.StatusOK)
 }
 
 // officials are requests for what only officials read of a report.

@@ -4,16 +4,17 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
 // votes are the votes by their names.
-var votes = map[VoteType]report.Vote{Upvote: report.Upvote, Downvote: report.Downvote}
+var votes = map[reportapi.VoteType]report.Vote{reportapi.Upvote: report.Upvote, reportapi.Downvote: report.Downvote}
 
 // vote handles POST /reports/{id}/vote.
 func (h reportHandlers) vote(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[Vote](r)
+	req, err := service.Decode[reportapi.Vote](r)
 	if err != nil {
 		return err
 	}
@@ -35,7 +36,7 @@ func (h reportHandlers) castVote(w http.ResponseWriter, r *http.Request, vote re
 	if err != nil {
 		return fmt.Errorf("vote: %w", err)
 	}
-	return service.Encode(w, http.StatusOK, VoteResult{
+	return service.Encode(w, http.StatusOK, reportapi.VoteResult{
 		ReportID: id, VoteType: voteTypeOf(vote), Score: tally.Score, Version: tally.Version,
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 )
 
 // Reporters withdraw their own pending reports; for everybody else there is no such
@@ -49,7 +49,7 @@ func TestWithdrawReport(t *testing.T) {
 
 	late := s.file(ann, "public")
 	path = "/reports/" + late.ID.String()
-	ok[api.Report](s, call{method: "PATCH", path: path + "/status", token: olga, body: `{"status":"in_progress"}`}, http.StatusOK)
+	ok[reportapi.Report](s, call{method: "PATCH", path: path + "/status", token: olga, body: `{"status":"in_progress"}`}, http.StatusOK)
 	if a := s.do(call{method: "DELETE", path: path, token: ann}); a.StatusCode != http.StatusConflict || !strings.Contains(string(a.body), "not-pending") {
 		t.Errorf("too late: %d %s", a.StatusCode, a.body)
 	}

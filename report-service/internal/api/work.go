@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -80,11 +81,11 @@ func (h workbenchHandlers) getWork(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	out := Work{Report: taskOf(work.Task), Acts: make([]Act, len(work.Acts)), Duplicates: work.Duplicates}
+	out := reportapi.Work{Report: taskOf(work.Task), Acts: make([]reportapi.Act, len(work.Acts)), Duplicates: work.Duplicates}
 	for i, a := range work.Acts {
-		out.Acts[i] = Act{
-			At: a.At, By: personOf(&a.By), Action: ActAction(a.Kind), Text: a.Text,
-			Status: Status(a.Status), Assignee: personOf(a.Assignee),
+		out.Acts[i] = reportapi.Act{
+			At: a.At, By: personOf(&a.By), Action: reportapi.ActAction(a.Kind), Text: a.Text,
+			Status: reportapi.Status(a.Status), Assignee: personOf(a.Assignee),
 		}
 		if a.Original != nil {
 			out.Acts[i].DuplicateOf = *a.Original
@@ -95,20 +96,20 @@ func (h workbenchHandlers) getWork(w http.ResponseWriter, r *http.Request) error
 	}
 	out.Application = work.Application
 	if in := work.Intake; in != nil {
-		out.Intake = Intake{Source: Source(in.Source), EnteredBy: personOf(&in.By), Caller: in.Caller}
+		out.Intake = reportapi.Intake{Source: reportapi.Source(in.Source), EnteredBy: personOf(&in.By), Caller: in.Caller}
 	}
 	if work.Verdict != nil {
 		out.Verdict = new(verdictOf(*work.Verdict))
 	}
 	for _, d := range work.Disputes {
-		out.Disputes = append(out.Disputes, DuplicateVerdict{ReportID: d.ReportID, Verdict: verdictOf(d.Verdict)})
+		out.Disputes = append(out.Disputes, reportapi.DuplicateVerdict{ReportID: d.ReportID, Verdict: verdictOf(d.Verdict)})
 	}
 	return service.Encode(w, http.StatusOK, out)
 }
 
 // assignReport handles PUT /reports/{id}/assignment.
 func (h workbenchHandlers) assignReport(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[Assignment](r)
+	req, err := service.Decode[reportapi.Assignment](r)
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func (h workbenchHandlers) assignReport(w http.ResponseWriter, r *http.Request) 
 
 // addNote handles POST /reports/{id}/notes.
 func (h workbenchHandlers) addNote(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[InternalNote](r)
+	req, err := service.Decode[reportapi.InternalNote](r)
 	if err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ func (h workbenchHandlers) addNote(w http.ResponseWriter, r *http.Request) error
 
 // setDuplicate handles PUT /reports/{id}/duplicate-of.
 func (h workbenchHandlers) setDuplicate(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[DuplicateOf](r)
+	req, err := service.Decode[reportapi.DuplicateOf](r)
 	if err != nil {
 		return err
 	}
@@ -167,16 +168,16 @@ func (h workbenchHandlers) listTemplates(w http.ResponseWriter, r *http.Request)
 	if err != nil {
 		return err
 	}
-	out := Templates{Templates: make([]Template, len(templates))}
+	out := reportapi.Templates{Templates: make([]reportapi.Template, len(templates))}
 	for i, t := range templates {
-		out.Templates[i] = Template{ID: t.ID, Title: t.Title, Text: t.Text, Status: Status(t.Status)}
+		out.Templates[i] = reportapi.Template{ID: t.ID, Title: t.Title, Text: t.Text, Status: reportapi.Status(t.Status)}
 	}
 	return service.Encode(w, http.StatusOK, out)
 }
 
 // setTemplates handles PUT /reports/templates.
 func (h workbenchHandlers) setTemplates(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[Templates](r)
+	req, err := service.Decode[reportapi.Templates](r)
 	if err != nil {
 		return err
 	}
@@ -201,16 +202,16 @@ func (h workbenchHandlers) listViews(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	out := Views{Views: make([]View, len(views))}
+	out := reportapi.Views{Views: make([]reportapi.View, len(views))}
 	for i, v := range views {
-		out.Views[i] = View{Name: v.Name, Filters: v.Filters}
+		out.Views[i] = reportapi.View{Name: v.Name, Filters: v.Filters}
 	}
 	return service.Encode(w, http.StatusOK, out)
 }
 
 // setViews handles PUT /reports/views.
 func (h workbenchHandlers) setViews(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[Views](r)
+	req, err := service.Decode[reportapi.Views](r)
 	if err != nil {
 		return err
 	}
@@ -240,11 +241,11 @@ func (h workbenchHandlers) listDepartments(w http.ResponseWriter, r *http.Reques
 	if err != nil {
 		return err
 	}
-	out := Departments{Departments: make([]Department, len(departments))}
+	out := reportapi.Departments{Departments: make([]reportapi.Department, len(departments))}
 	for i, d := range departments {
-		out.Departments[i] = Department{ID: d.ID, Name: d.Name, CategoryIds: d.Categories, Routes: make([]AreaRoute, len(d.Routes))}
+		out.Departments[i] = reportapi.Department{ID: d.ID, Name: d.Name, CategoryIds: d.Categories, Routes: make([]reportapi.AreaRoute, len(d.Routes))}
 		for j, route := range d.Routes {
-			out.Departments[i].Routes[j] = AreaRoute{Area: route.Area, CategoryID: route.Category}
+			out.Departments[i].Routes[j] = reportapi.AreaRoute{Area: route.Area, CategoryID: route.Category}
 		}
 	}
 	return service.Encode(w, http.StatusOK, out)
@@ -260,10 +261,10 @@ func (h workbenchHandlers) auditSettings(w http.ResponseWriter, r *http.Request)
 	if err != nil {
 		return err
 	}
-	out := SettingsAudit{Acts: make([]SettingsAuditEntry, len(changes))}
+	out := reportapi.SettingsAudit{Acts: make([]reportapi.SettingsAuditEntry, len(changes))}
 	for i, c := range changes {
-		out.Acts[i] = SettingsAuditEntry{
-			At: c.At, Actor: c.By.ID, ActorName: c.By.Name, Setting: SettingsAuditEntrySetting(c.Setting), Detail: c.Detail,
+		out.Acts[i] = reportapi.SettingsAuditEntry{
+			At: c.At, Actor: c.By.ID, ActorName: c.By.Name, Setting: reportapi.SettingsAuditEntrySetting(c.Setting), Detail: c.Detail,
 		}
 	}
 	return service.Encode(w, http.StatusOK, out)
@@ -271,7 +272,7 @@ func (h workbenchHandlers) auditSettings(w http.ResponseWriter, r *http.Request)
 
 // setDepartments handles PUT /reports/departments.
 func (h workbenchHandlers) setDepartments(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[Departments](r)
+	req, err := service.Decode[reportapi.Departments](r)
 	if err != nil {
 		return err
 	}

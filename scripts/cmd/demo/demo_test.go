@@ -2,14 +2,20 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
 	"image"
 	"image/jpeg"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/scripts/internal/city"
 )
@@ -113,6 +119,36 @@ func TestBare(t *testing.T) {
 	} {
 		if bare(file) == nil {
 			t.Errorf("%s: not found", name)
+		}
+	}
+}
+
+// The stack's address may end with a slash, and only a city without guests may leave them out.
+func TestEnterAsGuest(t *testing.T) {
+	t.Parallel()
+	refusal := ""
+	stack := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/guests" && refusal == "" {
+			http.SetCookie(w, &http.Cookie{Name: "session", Value: "token"})
+			w.WriteHeader(http.StatusCreated)
+			fmt.Fprint(w, `{"sub":"guest"}`)
+			return
+		}
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprintf(w, `{"status":404,"type":"/docs/problems.html#%s"}`, cmp.Or(refusal, "not-found"))
+	}))
+	defer stack.Close()
+	for _, address := range []string{stack.URL, stack.URL + "/"} {
+		guest, err := enterAsGuest(t.Context(), client.New(address), address)
+		if err != nil || guest.ID != "guest" {
+			t.Errorf("at %s: error %v", address, err)
+		}
+	}
+	for name, want := range map[string]bool{"no-guests": true, "guests-closed": true, "not-found": false} {
+		refusal = name
+		_, err := enterAsGuest(t.Context(), client.New(stack.URL), stack.URL)
+		if problem, ok := errors.AsType[*client.Error](err); !ok || takesNoGuests(problem) != want {
+			t.Errorf("%s leaves the guests out: %t, must be %t (error: %v)", name, !want, want, err)
 		}
 	}
 }

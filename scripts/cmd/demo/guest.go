@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,8 +25,8 @@ const look = 20 * time.Millisecond
 func (p *play) visit(ctx context.Context, gateway *client.Client, address string, ids map[string]int32) error {
 	p.heading("Somebody without an account scans the code at a broken lift.")
 	guest, err := enterAsGuest(ctx, gateway, address)
-	if problem, ok := errors.AsType[*client.Error](err); ok {
-		fmt.Fprintf(p.out, "There is no guest now: %s.\n", problem.Detail)
+	if problem, ok := errors.AsType[*client.Error](err); ok && takesNoGuests(problem) {
+		fmt.Fprintf(p.out, "This city takes no reports without an account now: %s.\n", problem.Detail)
 		return nil
 	}
 	if err != nil {
@@ -65,10 +66,19 @@ func (p *play) visit(ctx context.Context, gateway *client.Client, address string
 	}
 }
 
-// enterAsGuest returns the client of a new guest. Its error is a *client.Error where the city
-// takes none.
+// takesNoGuests reports whether the city refuses guests. Any other refusal of the stack is a fault.
+func takesNoGuests(problem *client.Error) bool {
+	return problem.Name() == "no-guests" || problem.Name() == "guests-closed"
+}
+
+// enterAsGuest returns the client of a new guest. Its error is a *client.Error where the stack
+// refuses one.
 func enterAsGuest(ctx context.Context, gateway *client.Client, address string) (*client.Client, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address+"/guests", nil)
+	guests, err := url.JoinPath(address, "guests") // the address may end with a slash
+	if err != nil {
+		return nil, fmt.Errorf("become a guest: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, guests, nil)
 	if err != nil {
 		return nil, fmt.Errorf("become a guest: %w", err)
 	}

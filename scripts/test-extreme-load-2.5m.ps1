@@ -4,7 +4,7 @@
 # whole stack under the load that it is meant for, with an audit of every event.
 # Arguments go to the load test, later ones win:
 #   scripts/test-extreme-load-2.5m.ps1 -ReportsPerUser 10    # 72 seconds of it
-#   scripts/test-extreme-load-2.5m.ps1 -Users 100 -ReportsPerUser 1 -VotesPerReport 1 -Insane
+#   scripts/test-extreme-load-2.5m.ps1 -Insane               # ten times everything; requests end after 45 minutes
 . (Join-Path $PSScriptRoot 'stack.ps1')
 $options = $args
 

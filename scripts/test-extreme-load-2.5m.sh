@@ -4,6 +4,7 @@
 # Arguments go to the load test, later ones win:
 #   scripts/test-extreme-load-2.5m.sh -reports-per-user 10   # 72 seconds of it
 #   scripts/test-extreme-load-2.5m.sh -profile insane        # more than it takes
+#   scripts/test-extreme-load-2.5m.sh -insane -limit 10m     # ten times everything, for ten minutes (default 45)
 # LOADTEST_OUT names the report's folder.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

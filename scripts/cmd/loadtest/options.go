@@ -65,7 +65,7 @@ func (o *options) register(flags *flag.FlagSet) {
 		return nil
 	})
 	for _, name := range []string{"insane", "Insane"} {
-		flags.BoolVar(&o.insane, name, false, "ten times the residents, the reports of each and the votes for each")
+		flags.BoolVar(&o.insane, name, false, "ten times the residents, the reports of each, the votes for each and the rate, until the limit")
 	}
 	flags.StringVar(&o.stack, "stack", ".stack", "`folder` of the stack's state: addresses and pid files")
 	flags.StringVar(&o.Gateway, "gateway", "", "`address` of the stack (default: as -stack says)")
@@ -94,14 +94,16 @@ func (o *options) registerLoad(flags *flag.FlagSet) {
 	flags.IntVar(&o.Hot, "hot", o.Hot, "percent of the votes that go to one report")
 	flags.Uint64Var(&o.Seed, "seed", o.Seed, "of everything that is drawn by lot")
 	flags.DurationVar(&o.Drain, "drain", o.Drain, "how long to wait for the last notifications")
-	flags.DurationVar(&o.Limit, "limit", o.Limit, "the longest that the whole run may take")
+	flags.DurationVar(&o.Limit, "limit", o.Limit, "how long requests are made, at most; the last notifications are awaited after it")
 }
 
-// enlarge makes the load ten times as large in each direction, whatever flags stand
-// before or behind -insane.
+// enlarge makes the load ten times as large in each direction, and ten times as dense,
+// whatever flags stand before or behind -insane. No machine takes all of it: the run ends
+// at its limit.
 func (o *options) enlarge() {
 	if o.insane {
 		o.Users, o.ReportsPerUser, o.VotesPerReport = 10*o.Users, 10*o.ReportsPerUser, 10*o.VotesPerReport
+		o.Rate *= 10
 	}
 }
 

@@ -30,6 +30,11 @@ func TestOptions(t *testing.T) {
 			}
 		})
 	}
+	calm, _ := parse([]string{"-stack", t.TempDir(), "-profile", "2.5m"}, io.Discard)
+	insane, _ := parse([]string{"-stack", t.TempDir(), "-profile", "2.5m", "-Insane"}, io.Discard)
+	if insane.Rate != 10*calm.Rate || insane.Limit != calm.Limit {
+		t.Errorf("-Insane makes %g requests a second for %v, must be ten times %g for %v", insane.Rate, insane.Limit, calm.Rate, calm.Limit)
+	}
 	if _, err := parse([]string{"-stack", t.TempDir(), "-users", "20", "-subscribers", "30"}, io.Discard); err == nil {
 		t.Error("more screens than residents were accepted")
 	}

@@ -27,7 +27,7 @@ type Config struct {
 	Hot              int     // percent of the votes that go to one report
 	Seed             uint64
 	Drain            time.Duration // how long to wait for the last notifications
-	Limit            time.Duration // of the whole run
+	Limit            time.Duration // for making requests; then the last notifications are awaited
 }
 
 // Profiles are the configurations that have a name.

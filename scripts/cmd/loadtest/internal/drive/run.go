@@ -42,8 +42,6 @@ type run struct {
 // what it is about to do, and tell at regular intervals with how it goes. An
 // error means that the run could not be made; losses are in the result.
 func Run(ctx context.Context, cfg *Config, say func(string), tell func(result.Point)) (*result.Result, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, cfg.Limit, fmt.Errorf("the run's limit of %v is over", cfg.Limit))
-	defer cancel()
 	r := &run{cfg: cfg, base: client.New(cfg.Gateway), consumer: latency.NewRecorder(), screen: latency.NewRecorder(), say: say}
 	r.ledger = city.NewLedger(func(d city.Delivery) {
 		r.consumer.Record(d.ToConsumer)
@@ -94,8 +92,10 @@ func (r *run) measure(ctx context.Context) (*result.Result, error) {
 	background.Go(func() { r.watch.run(watching, interval(r.cfg.pattern().Duration())) })
 	r.say(fmt.Sprintf("making %d requests, %g a second", r.cfg.Events(), r.cfg.Rate))
 	began := time.Now()
-	r.work.run(ctx)
-	took := time.Since(began)
+	making, end := context.WithTimeout(ctx, r.cfg.Limit)
+	defer end()
+	r.work.run(ctx, making)
+	cut, took := making.Err() != nil, time.Since(began)
 	r.say("waiting for the last notifications")
 	r.drain(ctx)
 	stop()
@@ -104,7 +104,7 @@ func (r *run) measure(ctx context.Context) (*result.Result, error) {
 		return nil, err
 	}
 	out := r.result(began, took)
-	out.Cut = ctx.Err() != nil
+	out.Cut = cut
 	if after, err := r.relay(ctx); err == nil && relayErr == nil {
 		out.Legs = append(out.Legs, brokerLeg(after.Since(relay)))
 	}

@@ -61,6 +61,21 @@ func TestRunNotices(t *testing.T) {
 	}
 }
 
+// At the limit no request is begun; what was accepted is still awaited and counted, and
+// its answers are not errors.
+func TestRunEndsAtItsLimit(t *testing.T) {
+	t.Parallel()
+	cfg := small(newFakeCity(t, whole))
+	cfg.ReportsPerUser, cfg.Rate, cfg.Limit = 1_000_000, 500, time.Second
+	r, err := Run(t.Context(), cfg, func(string) {}, func(result.Point) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Cut || !r.Good() || len(r.Errors) > 0 {
+		t.Errorf("cut: %t, errors %v, audit %+v", r.Cut, r.Errors, r.Audit)
+	}
+}
+
 // The list of a user without a screen is read in the end.
 func TestRunReadsTheListsOfThoseWithoutAScreen(t *testing.T) {
 	t.Parallel()

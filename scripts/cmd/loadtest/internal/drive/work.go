@@ -49,18 +49,21 @@ func newWork(cfg *Config, p *people, l *city.Ledger, categories map[string]int32
 	return w
 }
 
-// run makes every request when it is due, and returns once all are answered.
-func (w *work) run(ctx context.Context) {
+// run makes every request when it is due, and returns once all are answered. No request
+// is begun after making has ended; ctx ends those under way, too.
+func (w *work) run(ctx, making context.Context) {
 	tasks := make(chan task, queueLength)
 	var workers sync.WaitGroup
 	for range w.cfg.Workers {
 		workers.Go(func() {
 			for next := range tasks {
-				w.perform(ctx, next)
+				if making.Err() == nil {
+					w.perform(ctx, next)
+				}
 			}
 		})
 	}
-	w.schedule(ctx, tasks)
+	w.schedule(making, tasks)
 	close(tasks)
 	workers.Wait()
 }

@@ -26,7 +26,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	fmt.Fprintf(&text, "machine: %s\n", list(r.Machine))
 	fmt.Fprintf(&text, "settings: %s\n", list(r.Settings))
 	if r.Cut {
-		fmt.Fprintln(&text, "THE RUN WAS CUT SHORT by its limit of time")
+		fmt.Fprintln(&text, "ENDED BY ITS LIMIT, before the last request was made")
 	}
 	if r.Skipped > 0 {
 		fmt.Fprintf(&text, "%d requests were due while no report was open for them\n", r.Skipped)

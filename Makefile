@@ -61,7 +61,7 @@ outdated: ## list the dependencies and pinned tools that have newer versions; ch
 
 build: page ## compile the page, where npm is installed, and the programs, into bin/
 	@mkdir -p bin
-	go build -o bin/ ./report-service/cmd/... ./notification-service/cmd/... ./migrations/cmd/...
+	go build -ldflags="$$(scripts/version.sh flags)" -o bin/ ./report-service/cmd/... ./notification-service/cmd/... ./migrations/cmd/...
 
 test: ## does it work? package tests and the main promises, on real servers
 	@scripts/test.sh

@@ -8,8 +8,8 @@
 # looked up, unless REQUIRED_CHECKS is set and empty.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-version=$(git describe --tags --always)
-revision=$(git rev-parse HEAD)
+read -r version _ < <(scripts/version.sh)
+version=${version%-dirty} # what is not committed is left out
 commit_time=$(git show -s --format=%ct HEAD)
 release=$PWD/bin/release
 work=$(mktemp -d)
@@ -23,10 +23,11 @@ git diff --quiet HEAD || echo 'release: changes that are not committed are left 
 
 # build SOURCES OUT ARCHITECTURE compiles as deploy/Dockerfile does.
 build() {
-  local module build=github.com/cityconnect/cityconnect/platform/build
+  local module flags
+  flags=$(scripts/version.sh flags)
   for module in migrations report-service notification-service; do
     GOWORK=off CGO_ENABLED=0 GOOS=linux GOARCH=$3 GOFLAGS=-buildvcs=false \
-      go -C "$1/$module" build -trimpath -ldflags="-s -w -X $build.version=$version -X $build.revision=$revision" -o "$2/" ./cmd/...
+      go -C "$1/$module" build -trimpath -ldflags="-s -w ${flags//-dirty/}" -o "$2/" ./cmd/...
   done
 }
 

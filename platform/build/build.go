@@ -1,6 +1,7 @@
 // Package build says which build of a program runs: its version, and the revision
-// of the sources. The linker gives images and releases both, since they are
-// built from an archive of the sources; go build finds them in the checkout.
+// of the sources. The linker sets both, by scripts/version.sh: the Go command finds
+// neither in a workspace of several modules. Without the linker's, what the Go command
+// knows is the answer.
 package build
 
 import (

@@ -58,11 +58,9 @@ compose_up() {
     export WEBHOOK_ALLOW_HTTP=${WEBHOOK_ALLOW_HTTP:-true} WEBHOOK_ALLOW_NETWORKS=${WEBHOOK_ALLOW_NETWORKS:-$stack_subnet}
   fi
   remember_nodes
-  if git -C "$root" rev-parse HEAD >/dev/null 2>&1; then # what the programs say that they are
-    export BUILD_VERSION BUILD_REVISION
-    BUILD_VERSION=${BUILD_VERSION:-$(git -C "$root" describe --tags --always --dirty)}
-    BUILD_REVISION=${BUILD_REVISION:-$(git -C "$root" rev-parse HEAD)}
-  fi
+  local version revision # what the programs say that they are
+  read -r version revision < <("$root/scripts/version.sh") || true
+  export BUILD_VERSION=${BUILD_VERSION:-$version} BUILD_REVISION=${BUILD_REVISION:-$revision}
   compose up -d --build --wait --remove-orphans \
     --scale report-service="$replicas" --scale notification-service="$replicas" --scale delivery-worker="$replicas" \
     --scale photo-worker="$replicas" >&2

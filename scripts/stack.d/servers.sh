@@ -14,7 +14,7 @@ servers_build() { build ./scripts/cmd/servers || die "the build failed"; }
 # call no C, and nobody debugs them. Leaving out what a debugger reads takes a
 # quarter off the first build.
 build() {
-  (cd "$root" && CGO_ENABLED=0 go build -ldflags='-s -w' -gcflags=all=-dwarf=false -o "$state/bin/" "$@") 9>&-
+  (cd "$root" && CGO_ENABLED=0 go build -ldflags="-s -w $(scripts/version.sh flags)" -gcflags=all=-dwarf=false -o "$state/bin/" "$@") 9>&-
 }
 
 # postgres_start starts the server of a folder unless it runs, and waits until it

@@ -43,10 +43,16 @@ type Finding struct {
 	Remedy string // what the operator can do
 }
 
+// blind is the finding of a checker without the management API.
+var blind = Finding{
+	What:   "policies of the queues are neither set nor checked: RABBITMQ_MANAGEMENT_URL is not set",
+	Remedy: "set it: without the policies queues have neither a limit of their size nor, before RabbitMQ 4, of deliveries, and dead letters are lost while their queue is missing or full",
+}
+
 // A Checker keeps the broker as a Topology says. It declares missing parts, applies
 // our policies where there are none, and reports what it cannot remedy: parts that
-// exist and differ. Without management it sees nothing, and only declares when a
-// message is unroutable.
+// exist and differ. Without management it sees nothing but that, and only declares when
+// a message is unroutable.
 type Checker struct {
 	topology   *Topology
 	management *management // nil without the API
@@ -71,6 +77,7 @@ type Checker struct {
 func NewChecker(t *Topology, managementURL string, cfg rabbit.Config) (*Checker, error) {
 	c := &Checker{topology: t, rabbit: cfg, log: cfg.Log, firstCheck: firstCheck, unroutable: make(chan struct{}, 1)}
 	if managementURL == "" {
+		c.findings = []Finding{blind}
 		return c, nil
 	}
 	var err error
@@ -139,6 +146,8 @@ func (c *Checker) Run(ctx context.Context) error {
 		if _, err := c.setPolicies(ctx, nil); err != nil {
 			c.log.Warn().Err(err).Msg("setting policies failed, will retry")
 		}
+	} else {
+		c.log.Warn().Str("finding", blind.What).Str("remedy", blind.Remedy).Msg("topology is not checked")
 	}
 	check := time.NewTimer(checkEvery)
 	defer check.Stop()

@@ -81,6 +81,25 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// Without the management API nothing is checked, and operators read that at once.
+func TestCheckerWithoutManagement(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	checker, err := NewChecker(s.Topology, "", rabbit.Config{Log: zerolog.New(s.log)})
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	must(t, checker.Run(ctx))
+	checker.Check(t.Context())
+	findings := checker.Findings()
+	if len(findings) != 1 || !strings.Contains(findings[0].What, "RABBITMQ_MANAGEMENT_URL") || findings[0].Remedy == "" {
+		t.Errorf("findings: %v, must be one that names RABBITMQ_MANAGEMENT_URL", findings)
+	}
+	if warned := s.log.count("RABBITMQ_MANAGEMENT_URL is not set"); warned != 1 {
+		t.Errorf("warned %d times, must be once", warned)
+	}
+}
+
 func TestCheckerFindsWhatDiffers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -129,8 +129,26 @@ func (p publicCode) checkRelease(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(read(t, "deploy/helm/cityconnect/Chart.yaml")), &chart); err != nil {
 		t.Fatal(err)
 	}
-	if newest[1] != "" && chart.Version != newest[1] || chart.AppVersion != chart.Version {
-		t.Errorf("the chart has version %q and appVersion %q, must be %q, as the changelog has it", chart.Version, chart.AppVersion, newest[1])
+	if newest[1] != "" && chart.Version != newest[1] || chart.AppVersion != "v"+chart.Version {
+		t.Errorf("the chart has version %q and appVersion %q, must be %q, as the changelog has it, and v%[3]s", chart.Version, chart.AppVersion, newest[1])
+	}
+}
+
+// The chart asks for the images that the workflow pushes, and those that its manual
+// has built: the tag is the chart's appVersion, which is the name of the git tag.
+func TestImageTagsAgree(t *testing.T) {
+	t.Parallel()
+	for file, pattern := range map[string]string{
+		".github/workflows/release.yml": `tags: ghcr\.io/\$\{\{ github\.repository \}\}/\$\{\{ matrix\.program \}\}:\$\{\{ github\.ref_name \}\}\n`,
+		"scripts/publish-chart.sh":      `--version "\$\{1#v\}" --app-version "\$1"`,
+		"docs/kubernetes.md":            `tag=\$\(sed -n 's/\^appVersion: \\\(\[\^ \]\*\\\)\.\*/\\1/p' deploy/helm/cityconnect/Chart\.yaml\)`,
+	} {
+		if !regexp.MustCompile(pattern).MatchString(read(t, file)) {
+			t.Errorf("%s has not %s", file, pattern)
+		}
+	}
+	if written := regexp.MustCompile(`(?m)^\s*(image:.*)?\btag: .*$`).FindString(read(t, "docs/kubernetes.md")); written != "" {
+		t.Errorf("docs/kubernetes.md has a tag of its own in the values: %s", written)
 	}
 }
 

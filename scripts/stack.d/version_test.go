@@ -59,7 +59,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// What the Makefile and the native stack build says its version.
+// Programs of the Makefile and of the native stack say their version.
 func TestBuiltProgramSaysItsVersion(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"../../Makefile", "servers.sh", "../release.sh"} {

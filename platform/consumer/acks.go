@@ -33,7 +33,7 @@ type ackTracker struct {
 
 // A pendingAck is a delivery that was not acknowledged yet.
 type pendingAck struct {
-	tag  uint64
+	job  *job
 	done bool
 }
 
@@ -42,7 +42,7 @@ func (a *ackTracker) track(jobs []*job) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, j := range jobs {
-		a.unacked = append(a.unacked, pendingAck{tag: j.d.DeliveryTag})
+		a.unacked = append(a.unacked, pendingAck{job: j})
 	}
 }
 
@@ -76,7 +76,7 @@ func (a *ackTracker) ackLowestLocked() {
 		n = len(a.unacked)
 	}
 	if n > 0 {
-		a.ackLocked(n, a.unacked[n-1].tag)
+		a.ackLocked(n, a.unacked[n-1].job.d.DeliveryTag)
 		a.unacked = slices.Delete(a.unacked, 0, n)
 	}
 }
@@ -98,10 +98,22 @@ func (a *ackTracker) flush() {
 	a.timer = false
 	a.unacked = slices.DeleteFunc(a.unacked, func(p pendingAck) bool {
 		if p.done {
-			a.ackLocked(1, p.tag)
+			a.ackLocked(1, p.job.d.DeliveryTag)
 		}
 		return p.done
 	})
+}
+
+// unsettled returns the jobs that are not done.
+func (a *ackTracker) unsettled() (jobs []*job) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, p := range a.unacked {
+		if !p.done {
+			jobs = append(jobs, p.job)
+		}
+	}
+	return jobs
 }
 
 // forget drops a delivery that was settled otherwise.
@@ -115,5 +127,5 @@ func (a *ackTracker) forget(j *job) {
 }
 
 func (a *ackTracker) findLocked(j *job) int {
-	return slices.IndexFunc(a.unacked, func(p pendingAck) bool { return p.tag == j.d.DeliveryTag })
+	return slices.IndexFunc(a.unacked, func(p pendingAck) bool { return p.job == j })
 }

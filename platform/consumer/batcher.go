@@ -179,6 +179,15 @@ func (b *batcher) done(n int) {
 	b.priority.done(b.rank, n, 2*n >= b.prefetch)
 }
 
+// rest returns the jobs that have come and were never in a batch.
+func (b *batcher) rest() (jobs []*job) {
+	for len(b.intake) > 0 {
+		jobs = append(jobs, <-b.intake)
+		b.priority.done(b.rank, 1, false)
+	}
+	return jobs
+}
+
 // discard drops the jobs that were never in a batch, once no more deliveries come.
 func (b *batcher) discard() {
 	for range b.intake {

@@ -35,6 +35,7 @@ type databaseBreaker struct {
 	mu      sync.Mutex
 	state   breakerState
 	delays  backoff.Backoff
+	opened  time.Time     // when it was left closed; zero while it is
 	probeAt time.Time     // when an open breaker becomes half-open
 	left    chan struct{} // closed when the state is left
 }
@@ -90,12 +91,14 @@ func (b *databaseBreaker) record(probe, away bool) {
 	case away && (probe || b.state == closed):
 		if b.state == closed {
 			b.delays.Reset()
+			b.opened = time.Now()
 			b.up.Set(0)
 			b.log.Error().Msg("a dependency is unavailable, circuit opened: no messages are consumed until a probe succeeds")
 		}
 		b.probeAt = time.Now().Add(b.delays.Next())
 		b.setLocked(open)
 	case !away && probe:
+		b.opened = time.Time{}
 		b.setLocked(closed)
 		b.up.Set(1)
 		b.log.Info().Msg("the dependency answers again, circuit closed")
@@ -106,6 +109,31 @@ func (b *databaseBreaker) setLocked(s breakerState) {
 	b.state = s
 	close(b.left)
 	b.left = make(chan struct{})
+}
+
+// lasts returns nil once the circuit has been open for d without a break, counted from
+// this call at the earliest.
+func (b *databaseBreaker) lasts(ctx context.Context, d time.Duration) error {
+	called := time.Now()
+	for {
+		b.mu.Lock()
+		opened, left := b.opened, b.left
+		b.mu.Unlock()
+		var due <-chan time.Time
+		if !opened.IsZero() {
+			wait := d - time.Since(maxTime(opened, called))
+			if wait <= 0 {
+				return nil
+			}
+			due = time.After(wait)
+		}
+		select {
+		case <-due:
+		case <-left:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // isClosed reports whether work flows.

@@ -122,6 +122,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	g.Go(func() error { return rabbit.Supervise(ctx, c.rabbit, c.session) })
 	g.Go(func() error { c.followPools(ctx); return nil })
 	g.Go(func() error { c.watchWorkers(ctx); return nil })
+	g.Go(func() error { c.watchCircuit(ctx); return nil })
 	return g.Wait()
 }
 

@@ -117,7 +117,7 @@ func (c *Consumer) Counted(queue string) (handled, failed int64) {
 }
 
 func (q *queueWorkers) pool() Pool {
-	settings, _ := q.current()
+	settings := q.current()
 	subscribed, stalled := q.count()
 	p50, p99 := q.metrics.handlerTimes(q.queue)
 	now := time.Now()

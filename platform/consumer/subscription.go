@@ -38,6 +38,7 @@ type subscription struct {
 	log        zerolog.Logger
 
 	busySince atomic.Int64 // Unix nanoseconds of the batch in hand, or 0
+	postpones atomic.Bool  // what it cannot finish, instead of giving that back
 }
 
 // run consumes until ctx ends or the broker ends the subscription. It then finishes
@@ -73,12 +74,31 @@ func (s *subscription) run(ctx context.Context) error {
 	}
 	s.handler.forwarding.Wait() // ends when work does
 	s.handler.acks.flush()
-	_ = s.ch.Close() // unsettled messages are delivered again; an error says that it is closed already
+	s.giveBack(ctx)
+	_ = s.ch.Close() // an error says that it is closed already
 	s.batches.discard()
 	if ctx.Err() == nil {
 		return errors.New("the broker ended the subscription")
 	}
 	return nil
+}
+
+// giveBack returns what is still in hand to its place in the queue. Of a negative
+// acknowledgement RabbitMQ 4.3 counts no delivery, as it does of a channel that is
+// closed; older versions count one of either. What is postponed goes through a retry
+// queue to the end of the queue, which no version counts.
+func (s *subscription) giveBack(ctx context.Context) {
+	if s.postpones.Load() {
+		forwarding, stop := context.WithTimeout(context.WithoutCancel(ctx), drainGrace)
+		defer stop()
+		s.handler.acks.track(s.batches.rest())
+		for _, j := range s.handler.acks.unsettled() {
+			s.handler.postpone(forwarding, j, errHeldTooLong)
+		}
+		s.handler.forwarding.Wait()
+		s.handler.acks.flush()
+	}
+	_ = s.ch.Nack(0, true, true) // all of them; an error says that the channel is gone
 }
 
 // pump reads the messages and passes them to the batcher, while the worker may

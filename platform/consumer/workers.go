@@ -53,7 +53,9 @@ type queueWorkers struct {
 
 	mu       sync.Mutex
 	settings PoolSettings
-	changed  chan struct{} // closed when settings are
+	away     bool          // the database, for long: no worker is to subscribe
+	round    int           // of the workers: those of an earlier one stop
+	changed  chan struct{} // closed when one of these is
 	active   map[*subscription]struct{}
 }
 
@@ -75,16 +77,31 @@ func (q *queueWorkers) set(s PoolSettings) bool {
 		return false
 	}
 	q.settings = s
-	close(q.changed)
-	q.changed = make(chan struct{})
+	q.changeLocked()
 	return true
 }
 
-// current returns the settings, and a channel that is closed when they change.
-func (q *queueWorkers) current() (PoolSettings, <-chan struct{}) {
+func (q *queueWorkers) changeLocked() {
+	close(q.changed)
+	q.changed = make(chan struct{})
+}
+
+// current returns the settings.
+func (q *queueWorkers) current() PoolSettings {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.settings, q.changed
+	return q.settings
+}
+
+// wanted returns how many workers there should be, with which prefetch and of which
+// round, and a channel that is closed when this changes.
+func (q *queueWorkers) wanted() (n, prefetch, round int, changed <-chan struct{}) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.settings.Paused && !q.away {
+		n = q.settings.Concurrency
+	}
+	return n, q.settings.Prefetch, q.round, q.changed
 }
 
 // count returns how many workers are subscribed, and how many of them have had
@@ -105,6 +122,7 @@ func (q *queueWorkers) count() (subscribed, stalled int) {
 type worker struct {
 	place    int // among those of its queue in this replica, from 0
 	prefetch int
+	round    int
 	stop     context.CancelFunc
 }
 
@@ -116,15 +134,11 @@ func (q *queueWorkers) run(ctx context.Context, conn *amqp.Connection) {
 	var working sync.WaitGroup
 	defer working.Wait()
 	for {
-		settings, changed := q.current()
-		want := settings.Concurrency
-		if settings.Paused {
-			want = 0
-		}
-		workers = scale(workers, want, settings.Prefetch)
-		for len(workers) < want {
+		n, prefetch, round, changed := q.wanted()
+		workers = scale(workers, n, prefetch, round)
+		for len(workers) < n {
 			workerCtx, stop := context.WithCancel(ctx)
-			w := worker{freePlace(workers), settings.Prefetch, stop}
+			w := worker{freePlace(workers), prefetch, round, stop}
 			working.Go(func() { defer stop(); q.work(workerCtx, conn, w) })
 			workers = append(workers, w)
 		}
@@ -136,10 +150,10 @@ func (q *queueWorkers) run(ctx context.Context, conn *amqp.Connection) {
 	}
 }
 
-// scale stops all but want workers that have the right prefetch.
-func scale(workers []worker, want, prefetch int) (kept []worker) {
+// scale stops all but want workers that have the right prefetch and are of the round.
+func scale(workers []worker, want, prefetch, round int) (kept []worker) {
 	for _, w := range workers {
-		if w.prefetch == prefetch && len(kept) < want {
+		if w.prefetch == prefetch && w.round == round && len(kept) < want {
 			kept = append(kept, w)
 		} else {
 			w.stop()

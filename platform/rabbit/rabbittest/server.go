@@ -3,12 +3,15 @@ package rabbittest
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
+
+	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 
 	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/devserver"
@@ -163,6 +166,30 @@ func (s *Server) SetDiskAlarm(on bool) {
 		limit = "1000000000000000"
 	}
 	s.eval(fmt.Sprintf("rabbit_disk_monitor:set_disk_free_limit(%s), rabbit_alarm:get_alarms().", limit))
+}
+
+// SetConsumerTimeout makes the node end each subscription, of a channel that is opened
+// from now on, that has a message in hand for so long, and look for these twice a second.
+func (s *Server) SetConsumerTimeout(timeout time.Duration) {
+	s.t.Helper()
+	s.eval(fmt.Sprintf("[application:set_env(rabbit, K, V) || {K, V} <- [{consumer_timeout, %d}, {channel_tick_interval, 500}]].", timeout.Milliseconds()))
+}
+
+// SetDeliveryLimit makes a queue give up a message that is delivered more often again.
+func (s *Server) SetDeliveryLimit(vhost, pattern string, limit int) {
+	s.t.Helper()
+	client, err := devserver.Management(s.ManagementURL(), setupTimeout)
+	if err == nil {
+		var res *http.Response
+		if res, err = client.PutOperatorPolicy(vhost, "delivery-limit", rabbithole.OperatorPolicy{
+			Vhost: vhost, Pattern: pattern, ApplyTo: "queues", Definition: rabbithole.PolicyDefinition{"delivery-limit": limit},
+		}); err == nil {
+			err = res.Body.Close()
+		}
+	}
+	if err != nil {
+		s.t.Fatalf("rabbittest: set delivery limit: %v", err)
+	}
 }
 
 // eval has the node evaluate an expression of Erlang.

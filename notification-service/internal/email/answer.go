@@ -53,7 +53,8 @@ const (
 //	5.6.x                               refused: it is about what is in the mail
 //	5.1.7, 5.1.8, 5.7.x and the like,
 //	5xx to MAIL FROM                    failed, class policy: operators have to act
-//	other 5xx                           failed, class unclear
+//	other 5xx, and 5.2.1 with words
+//	of too much mail at once            failed, class unclear
 //
 // Only a code that names the mailbox proves that the address is not valid. A city
 // whose relay lost its login, whose DNS entry expired or whose server is on a list
@@ -95,7 +96,7 @@ func answerOf(ctx context.Context, err error, d *ledger.Delivery) (a ledger.Answ
 		return class(ledger.Postponed, classFull), false
 	case failed.Reason == gomail.ErrSMTPMailFrom:
 		return class(ledger.Failed, classPolicy), false
-	case proves(enhanced):
+	case proves(asMeant(enhanced, err.Error())):
 		return class(ledger.Refused, classAddress), true
 	case strings.HasPrefix(enhanced, "5.6."):
 		return class(ledger.Refused, classRefused), false

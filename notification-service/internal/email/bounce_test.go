@@ -82,7 +82,7 @@ func TestParseBounce(t *testing.T) {
 		{"no status", report(to, "delivery-status", status("failed", ""), headers), Bounce{42, "5.1.1", true}},
 		{"as Exim says", report(to, "delivery-status", strings.Replace(status("failed", "5.0.0"), "550 5.1.1", "SMTP error from host 5.20.30.40 after RCPT TO: 550-5.1.1", 1), headers),
 			Bounce{42, "5.1.1", true}},
-		{"an address that looks like a code", report(to, "delivery-status", strings.Replace(status("failed", "5.0.0"), "550 5.1.1", "550 refused by 5.1.1.40", 1), headers),
+		{"an address that looks like a code", report(to, "delivery-status", strings.Replace(status("failed", "5.0.0"), "550 5.1.1 <ann@example.org>: no such user", "550 refused by 5.1.1.40", 1), headers),
 			Bounce{42, "5.0.0", false}},
 		{"late", report(to, "delivery-status", status("delayed", "4.4.1"), headers), Bounce{}},
 		{"arrived", report(to, "delivery-status", status("delivered", "2.0.0"), headers), Bounce{}},
@@ -143,7 +143,8 @@ func TestParseBounceAsServersWrite(t *testing.T) {
 		{"explained twice", explained("Content-Type: text/plain\n\ntext\n--b\nContent-Type: text/html\n\n<p>text\n"), hard},
 		{"an invalid header of a part", explained("Content-Type: text/plain;\ncharset=utf-8\n\ntext\n"), hard},
 		{"a report in the explanation", strings.Replace(explained("Content-Type: multipart/mixed; boundary=\"bb\"\n\n--bb\n"+status("failed", "5.1.1")+"--bb--\n"),
-			"message/delivery-status\r\n\r\nReporting-MTA: dns; mx.example.org\r\n\r\nFinal-Recipient: rfc822; ann@example.org\r\nAction: failed\r\nStatus: 5.1.1\r\nDiagnostic-Code: smtp; 550 5.1.1 <ann@example.org>: no such user\r\n\r\n--b\r\n", "text/plain\r\n\r\n\r\n--b\r\n", 1), Bounce{}},
+			"message/delivery-status\r\n\r\nReporting-MTA: dns; mx.example.org\r\n\r\nFinal-Recipient: rfc822; ann@example.org\r\nAction: failed\r\nStatus: 5.1.1\r\nDiagnostic-Code: smtp; 550 5.1.1 <ann@example.org>: no such user\r\n\r\n--b\r\n", "text/plain\r\n\r\n\r\n--b\r\n", 1), hard},
+
 		{"a report about a report", report(to, "delivery-status", status("delayed", "4.4.1"), "Content-Type: message/rfc822\n\n"+
 			strings.NewReplacer("--b", "--bb", `"b"`, `"bb"`, "\r", "").Replace(usual)), Bounce{}},
 
@@ -166,6 +167,126 @@ func TestParseBounceAsServersWrite(t *testing.T) {
 		b, err := keys.ParseBounce(strings.NewReader(tt.message))
 		if (tt.want == Bounce{}) != errors.Is(err, ErrNoBounce) || b != tt.want {
 			t.Errorf("%s: %+v, %v; want %+v\n%s", tt.name, b, err, tt.want, tt.message)
+		}
+	}
+}
+
+// What real servers and mailbox providers send, with our addresses in place of theirs.
+func TestParseBounceByKind(t *testing.T) {
+	t.Parallel()
+	keys := testKeys(t)
+	token := keys.DeliveryToken(42)
+	to := "bounce+" + token + "@bounces.city.example.org"
+	original := "Message-ID: <" + token + "@city.example.org>\nSubject: Status: user unknown\n"
+	feedback := func(kind string) string {
+		return report("fbl@city.example.org", "feedback-report", "Content-Type: message/feedback-report\n\nUser-Agent: x/1\nVersion: 1\n"+kind,
+			"Content-Type: message/rfc822\n\n"+original)
+	}
+	failed := func(fields string) string {
+		return report(to, "delivery-status", "Content-Type: message/delivery-status\n\nReporting-MTA: dns; mx.example.org\n\nFinal-Recipient: rfc822; ann@example.org\n"+fields, "Content-Type: message/rfc822\n\n"+original)
+	}
+	usual := failed("Action: failed\nStatus: 5.1.1\n")
+	headers, body, _ := strings.Cut(usual, "MIME-Version: 1.0\r\n")
+	inside := func(kind string) string {
+		return headers + "MIME-Version: 1.0\r\nContent-Type: " + kind + "; boundary=o\r\n\r\n--o\r\n" + body + "\r\n--o\r\nContent-Type: text/plain\r\n\r\nThis mail came from outside.\r\n--o--\r\n"
+	}
+	text := func(from, body string) string {
+		return "From: " + from + "\nTo: " + to + "\nSubject: failure notice\n\n" + body
+	}
+	for _, tt := range []struct {
+		name    string
+		message string
+		want    Bounce // the zero value: none
+	}{
+		{"spam", feedback("Feedback-Type: abuse\n"), Bounce{42, "complaint", true}},
+		{"spam, with a comment", feedback("Feedback-Type: Abuse (by button)\n"), Bounce{42, "complaint", true}},
+		{"a forwarder's report of DMARC", feedback("Feedback-Type: auth-failure\nAuth-Failure: dmarc\n"), Bounce{}},
+		{"no spam", feedback("Feedback-Type: not-spam\n"), Bounce{}},
+		{"a virus", feedback("Feedback-Type: virus\n"), Bounce{}},
+		{"of no type", feedback(""), Bounce{}},
+		{"was displayed (RFC 8098)", report(to, "disposition-notification", "Content-Type: message/disposition-notification\n\nFinal-Recipient: rfc822; ann@example.org\nDisposition: automatic-action/MDN-sent-automatically; deleted\n", "Content-Type: text/plain\n\nuser unknown"), Bounce{}},
+
+		{"beside a footer", inside("multipart/mixed"), Bounce{42, "5.1.1", true}},
+		{"of no report's type", strings.Replace(usual, "multipart/report; report-type=delivery-status", "multipart/mixed", 1), Bounce{42, "5.1.1", true}},
+		{"a comment in the action", failed("Action: failed (permanent failure)\nStatus: 5.1.1 (bad destination mailbox address)\n"), Bounce{42, "5.1.1", true}},
+		{"late, with a comment", failed("Action: delayed (will be failed later)\nStatus: 4.4.7\n"), Bounce{}},
+		{"no action", failed("Status: 5.1.1\n"), Bounce{42, "5.1.1", true}},
+		{"no action, a temporary status", failed("Status: 4.2.2\n"), Bounce{}},
+		{"too much mail at once, as Gmail says", failed("Action: failed\nStatus: 5.2.1\nDiagnostic-Code: smtp; 550-5.2.1 The user you are trying to contact is receiving mail at a rate that\n 550-5.2.1 prevents additional messages from being delivered.\n"),
+			Bounce{42, "4.4.5", false}},
+		{"words alone", failed("Action: failed\nStatus: 5.0.0\nDiagnostic-Code: smtp; 550 Unknown user: ann@example.org\n"), Bounce{42, "5.1.1", true}},
+		{"words of a full mailbox", failed("Action: failed\nStatus: 5.0.0\nDiagnostic-Code: smtp; 552 Mailbox is full / quota exceeded\n"), Bounce{42, "5.2.2", false}},
+		{"words of policy", failed("Action: failed\nStatus: 5.0.0\nDiagnostic-Code: smtp; 554 Message rejected as spam\n"), Bounce{42, "5.0.0", false}},
+
+		{"qmail", text("MAILER-DAEMON@mx.example.org", `Hi. This is the qmail-send program at mx.example.org.
+I'm afraid I wasn't able to deliver your message to the following addresses.
+This is a permanent error; I've given up. Sorry it didn't work out.
+
+<ann@example.org>:
+Sorry, no mailbox here by that name. (#5.1.1)
+
+--- Below this line is a copy of the message.
+
+`+original), Bounce{42, "5.1.1", true}},
+		{"qmail of a full mailbox", text("MAILER-DAEMON@mx.example.org", `Hi. This is the qmail-send program at mx.example.org.
+This is a permanent error; I've given up. Sorry it didn't work out.
+
+<ann@example.org>:
+The users mailfolder is over the allowed quota (size). (#5.2.2)
+
+--- Below this line is a copy of the message.
+
+`+original), Bounce{42, "5.2.2", false}},
+		{"Exim", text("Mail Delivery System <Mailer-Daemon@mx.example.org>", `This message was created automatically by mail delivery software.
+
+A message that you sent could not be delivered to one or more of its
+recipients. This is a permanent error. The following address(es) failed:
+
+  ann@example.org
+    SMTP error from remote mail server after RCPT TO:<ann@example.org>:
+    host mx.example.org [192.0.2.1]: 550 <ann@example.org>: User
+    unknown
+
+------ This is a copy of the message, including all the headers. ------
+
+`+original), Bounce{42, "5.1.1", true}},
+		{"Exim, late", text("Mail Delivery System <Mailer-Daemon@mx.example.org>", `This message was created automatically by mail delivery software.
+A message that you sent has not yet been delivered to one or more of its
+recipients after more than 24 hours on the queue on mx.example.org.
+No action is required on your part. Delivery attempts will continue for
+some time. 451 user unknown
+
+------ This is a copy of the message, including all the headers. ------
+`+original), Bounce{}},
+		{"sendmail", text("Mail Delivery Subsystem <MAILER-DAEMON@mx.example.org>", `The original message was received at Thu, 18 Sep 2014 17:07:04 +0200
+
+   ----- The following addresses had permanent fatal errors -----
+<ann@example.org>
+
+   ----- Transcript of session follows -----
+550 5.1.1 <ann@example.org>... User unknown
+
+   ----- Original message follows -----
+`+original), Bounce{42, "5.1.1", true}},
+		{"sendmail, late", text("Mail Delivery Subsystem <MAILER-DAEMON@mx.example.org>", `    **********************************************
+    **      THIS IS A WARNING MESSAGE ONLY      **
+    **  YOU DO NOT NEED TO RESEND YOUR MESSAGE  **
+    **********************************************
+   ----- The following addresses had transient non-fatal errors -----
+<ann@example.org>
+Warning: message still undelivered after 4 hours
+Will keep trying until message is 5 days old
+`+original), Bounce{}},
+		{"without a reason", text("postmaster@example.org", "Your message could not be delivered.\n\n"+original), Bounce{42, "5.0.0", false}},
+		{"words in the copied mail", text("postmaster@example.org", "Your message could not be delivered: rejected.\n-----Original Message-----\n"+original), Bounce{42, "5.0.0", false}},
+		{"on holiday", text("Ann <ann@example.org>", "I am away. A permanent error: user unknown.\n"), Bounce{}},
+		{"a postmaster's greeting", text("postmaster@example.org", "Your mail has arrived.\n"), Bounce{}},
+	} {
+		for _, message := range []string{tt.message, strings.ReplaceAll(strings.ReplaceAll(tt.message, "\r\n", "\n"), "\n", "\r\n")} {
+			b, err := keys.ParseBounce(strings.NewReader(message))
+			if (tt.want == Bounce{}) != errors.Is(err, ErrNoBounce) || b != tt.want {
+				t.Errorf("%s: %+v, %v; want %+v\n%s", tt.name, b, err, tt.want, message)
+			}
 		}
 	}
 }

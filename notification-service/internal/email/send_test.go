@@ -150,6 +150,7 @@ func TestAnswers(t *testing.T) {
 		{"mailbox has moved", "RCPT", 551, smtp.EnhancedCode{5, 1, 6}, "address", "dead", 0, "bounced"},
 		{"the domain takes no mail", "RCPT", 556, smtp.EnhancedCode{5, 1, 10}, "address", "dead", 0, "bounced"},
 		{"mailbox is disabled", "RCPT", 550, smtp.EnhancedCode{5, 2, 1}, "address", "dead", 0, "bounced"},
+		{"receiving mail at a rate that prevents more", "RCPT", 550, smtp.EnhancedCode{5, 2, 1}, "unclear", "waiting", 1, "active"},
 		{"no such user, to the sender", "MAIL", 550, smtp.EnhancedCode{5, 1, 1}, "policy", "waiting", 1, "active"},
 		{"refused without a status", "RCPT", 550, smtp.NoEnhancedCode, "unclear", "waiting", 1, "active"},
 		{"refused without a status, after the text", "END", 554, smtp.NoEnhancedCode, "unclear", "waiting", 1, "active"},
@@ -179,7 +180,7 @@ func TestAnswers(t *testing.T) {
 			w.contact("ann", "ann@example.org", event.StatusUpdatedKey)
 			w.server.script(func(at, _ string, _ int) action {
 				if at == tt.at {
-					return action{err: &smtp.SMTPError{Code: tt.code, EnhancedCode: tt.status, Message: "<ann@example.org> says no"}}
+					return action{err: &smtp.SMTPError{Code: tt.code, EnhancedCode: tt.status, Message: "<ann@example.org> says no: " + tt.name}}
 				}
 				return action{}
 			})

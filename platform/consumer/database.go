@@ -50,7 +50,7 @@ func (h *handler) withDatabase(work context.Context, fn func(ctx context.Context
 		if err != nil {
 			class := failure.Classify(err)
 			away = class == failure.Away
-			// What the effect has decided says all: the database had no part in it.
+			// A class that the effect has decided is final: the database had no part in it.
 			if _, decided := errors.AsType[*failure.Error](err); !decided {
 				away = away || class == failure.Transient && !steady
 				if _, refused := errors.AsType[*pgconn.PgError](err); class == failure.Transient || refused {

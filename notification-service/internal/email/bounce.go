@@ -87,7 +87,7 @@ func (k *Keys) ParseBounce(raw io.Reader) (Bounce, error) {
 	left := maxReportParts
 	switch part, kind := findReport(root, 0, &left); {
 	case kind == feedbackKind:
-		// Other types say that a signature failed, that the mail is no spam, and the like.
+		// Other types report a failed signature, a mail that is not spam, and the like.
 		fields, _ := textproto.ReadHeader(bufio.NewReader(part.Body))
 		if !strings.EqualFold(value(fields.Get("Feedback-Type")), "abuse") {
 			return Bounce{}, ErrNoBounce

@@ -171,7 +171,7 @@ func TestParseBounceAsServersWrite(t *testing.T) {
 	}
 }
 
-// What real servers and mailbox providers send, with our addresses in place of theirs.
+// Bounces and complaints of real servers and mailbox providers, with our addresses.
 func TestParseBounceByKind(t *testing.T) {
 	t.Parallel()
 	keys := testKeys(t)

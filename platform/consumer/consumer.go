@@ -207,6 +207,9 @@ func (c *Consumer) watchQueues(ctx context.Context, conn *amqp.Connection) {
 func (c *Consumer) lookAtQueues(ctx context.Context, w *queueWatch) error {
 	for _, q := range c.queues {
 		state, there, err := w.look(q.queue, q.effect == nil)
+		if errors.Is(err, errUnanswered) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -237,7 +240,7 @@ func (c *Consumer) lookAtQueues(ctx context.Context, w *queueWatch) error {
 	}
 	for _, q := range c.waiting {
 		state, there, err := w.look(q.Name, true)
-		if err != nil {
+		if err != nil && !errors.Is(err, errUnanswered) {
 			return err
 		}
 		if there {
@@ -258,8 +261,12 @@ type queueWatch struct {
 	absent  map[string]time.Time  // until when a queue is not looked for
 }
 
-// look reads the state of a queue. There is false if it is missing; one that
-// another process declares is not read again for a while.
+// errUnanswered says that the broker did not answer whether a queue exists: the
+// connection has just ended, or the queue is exclusive to another one.
+var errUnanswered = errors.New("the broker did not answer whether the queue exists")
+
+// look reads the state of a queue. There is false if the broker answers that it does not
+// exist; one that another process declares is not read again for a while.
 func (w *queueWatch) look(queue string, others bool) (state amqp.Queue, there bool, err error) {
 	if time.Now().Before(w.absent[queue]) {
 		return state, false, nil
@@ -273,6 +280,9 @@ func (w *queueWatch) look(queue string, others bool) (state amqp.Queue, there bo
 	if err != nil { // which closes the channel
 		if others {
 			w.absent[queue] = time.Now().Add(absentPoll)
+		}
+		if !isNotFound(err) {
+			return state, false, errUnanswered
 		}
 		return state, false, nil
 	}

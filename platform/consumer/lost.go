@@ -153,9 +153,15 @@ func (q *queueWorkers) lookAgain(ctx context.Context, conn *amqp.Connection) {
 	}
 	defer ch.Close()
 	state, err := ch.QueueDeclarePassive(q.queue, true, false, false, false, nil)
-	if refused, ok := errors.AsType[*amqp.Error](err); err == nil || ok && refused.Code == amqp.NotFound {
+	if err == nil || isNotFound(err) {
 		q.noteExists(ctx, err == nil, state.Messages)
 	}
+}
+
+// isNotFound reports whether the broker answered that a queue does not exist.
+func isNotFound(err error) bool {
+	refusal, ok := errors.AsType[*amqp.Error](err)
+	return ok && refusal.Code == amqp.NotFound
 }
 
 // noteLoss writes the loss of a queue into the audit.

@@ -27,6 +27,10 @@ const beginEach = `begin; set local lock_timeout = '100ms'`
 // long.
 const lockNotAvailable = "55P03"
 
+// duplicate is the SQLSTATE of a row that exists. The others may be written, also where
+// that stops the circuit breaker for this one.
+const duplicate = "23505"
+
 // Each executes the statements in one transaction, each under a savepoint, in one round
 // trip and two more for each that fails. It returns which were executed. read gets their
 // rows, by the place of the statement, and reports whether the effect is there; failed
@@ -55,7 +59,7 @@ func Each(ctx context.Context, pool *pgxpool.Pool, statements []Statement,
 				return nil
 			}
 			refused, ok := errors.AsType[*pgconn.PgError](err)
-			if !ok || failure.Classify(err) == failure.Away {
+			if !ok || failure.Classify(err) == failure.Away && refused.Code != duplicate {
 				return err
 			}
 			executed[places[n]] = false

@@ -84,7 +84,15 @@ func (s *Adoptions) Apply(ctx context.Context, queue string, batch []consumer.Pa
 
 // A move is the two streams of an adoption, locked, and what is added to the guest's
 // numbers.
-type move struct{ guest, account, shift int64 }
+type move struct {
+	guest, account, shift int64
+	doubles               []int64 // the guest's numbers of messages that the account has, which stay behind
+}
+
+// movedSQL is the account's number for one of the guest's, by shift and doubles.
+func movedSQL(number, shift, doubles string) string {
+	return fmt.Sprintf("%[1]s + %[2]s - (select count(*) from unnest(%[3]s::bigint[]) as d (double) where double <= %[1]s)", number, shift, doubles)
+}
 
 func (s *Adoptions) adopt(ctx context.Context, tx pgx.Tx, a Adoption) (last *notification.Notification, err error) {
 	guest, account := notification.UserStream(a.Guest), notification.UserStream(a.Account)
@@ -136,14 +144,18 @@ func (s *Adoptions) adopt(ctx context.Context, tx pgx.Tx, a Adoption) (last *not
 }
 
 // moveStream puts the guest's notifications behind those of the account, unread where the
-// guest had not read them, and gives the account what the guest chose.
+// guest had not read them, and gives the account what the guest chose. A message that both
+// have is one notification, the account's.
 func moveStream(ctx context.Context, tx pgx.Tx, m move, base int64, account notification.Stream) (last *notification.Notification, err error) {
 	var count int64
-	err = tx.QueryRow(ctx, `select count(*), $2 + 1 - coalesce(min(seq), 0) from notifications where stream_id = $1`, m.guest, base).Scan(&count, &m.shift)
+	err = tx.QueryRow(ctx, `
+		select count(*) filter (where o.seq is null), $3 + 1 - coalesce(min(n.seq), 0), coalesce(array_agg(n.seq) filter (where o.seq is not null), '{}')
+		from notifications n left join notifications o on o.report_id = n.report_id and o.message_id = n.message_id and o.stream_id = $2
+		where n.stream_id = $1`, m.guest, m.account, base).Scan(&count, &m.shift, &m.doubles)
 	if err != nil {
 		return nil, fmt.Errorf("count notifications: %w", err)
 	}
-	if count > 0 {
+	if count+int64(len(m.doubles)) > 0 {
 		if last, err = moveNotifications(ctx, tx, m, count, account); err != nil {
 			return nil, err
 		}
@@ -167,18 +179,26 @@ func moveStream(ctx context.Context, tx pgx.Tx, m move, base int64, account noti
 func moveNotifications(ctx context.Context, tx pgx.Tx, m move, count int64, account notification.Stream) (*notification.Notification, error) {
 	read, err := collect(ctx, tx, "read marks", pgx.RowTo[int64], `
 		with marks as (
-		  select n.seq, coalesce(r.read, n.seq <= k.seq, false) as read
+		  select n.report_id, n.message_id, n.seq, coalesce(r.read, n.seq <= k.seq, false) as read
 		  from notifications n left join read_marks k on k.reader = $1 and k.stream_id = $1
 		  left join notification_reads r on r.reader = $1 and r.stream_id = $1 and r.seq = n.seq where n.stream_id = $1
 		)
-		select seq + $2 from marks where read order by seq`, m.guest, m.shift)
+		select case when n.seq = any($3) then o.seq else `+movedSQL("n.seq", "$4", "$3")+` end
+		from marks n left join notifications o on o.report_id = n.report_id and o.message_id = n.message_id and o.stream_id = $2
+		where n.read order by 1`, m.guest, m.account, m.doubles, m.shift)
 	if err != nil {
 		return nil, err
 	}
 	var b pgx.Batch
 	b.Queue(`delete from notification_reads where stream_id = $1`, m.guest)
-	b.Queue(`update notifications set stream_id = $2, seq = seq + $3 where stream_id = $1`, m.guest, m.account, m.shift)
-	b.Queue(`insert into notification_reads (reader, stream_id, seq, read) select $1, $1, seq, true from unnest($2::bigint[]) as r (seq)`, m.account, read)
+	b.Queue(`
+		with gone as (delete from notifications where stream_id = $1 and seq = any($3) returning report_id, message_id, data)
+		update notifications n set data = g.data || n.data -- what only the reporter is told, too
+		from gone g where n.report_id = g.report_id and n.message_id = g.message_id and n.stream_id = $2`, m.guest, m.account, m.doubles)
+	b.Queue(`update notifications set stream_id = $2, seq = `+movedSQL("seq", "$3", "$4")+` where stream_id = $1`, m.guest, m.account, m.shift, m.doubles)
+	b.Queue(`
+		insert into notification_reads (reader, stream_id, seq, read) select $1, $1, seq, true from unnest($2::bigint[]) as r (seq)
+		on conflict (reader, stream_id, seq) do update set read = true`, m.account, read)
 	b.Queue(`update streams set last_seq = last_seq + $2, epoch = default where id = $1`, m.account, count)
 	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
 		return nil, fmt.Errorf("move notifications: %w", err)
@@ -219,11 +239,12 @@ func moveContact(ctx context.Context, tx pgx.Tx, m move) error {
 		b.Queue(`delete from contacts where id = $1`, theirs[0].ID)
 	} else {
 		b.Queue(`update contacts set stream_id = $2 where stream_id = $1`, m.guest, m.account)
-		b.Queue(`update digests set stream_id = $2, sent_seq = greatest(0, sent_seq + $3) where stream_id = $1`, m.guest, m.account, m.shift)
+		b.Queue(`update digests set stream_id = $2, sent_seq = greatest(0, `+movedSQL("sent_seq", "$3", "$4")+`) where stream_id = $1`, m.guest, m.account, m.shift, m.doubles)
 		b.Queue(`
 			update deliveries set body = convert_to(jsonb_build_object(
-			  'after', (convert_from(body, 'UTF8')::jsonb->>'after')::bigint + $4, 'to', (convert_from(body, 'UTF8')::jsonb->>'to')::bigint + $4)::text, 'UTF8')
-			where channel = $2 and target = $1 and kind = $3 and state = 'waiting'`, theirs[0].ID.String(), email.Channel, email.Digest, m.shift)
+			  'after', `+movedSQL("(convert_from(body, 'UTF8')::jsonb->>'after')::bigint", "$4", "$5")+`,
+			  'to', `+movedSQL("(convert_from(body, 'UTF8')::jsonb->>'to')::bigint", "$4", "$5")+`)::text, 'UTF8')
+			where channel = $2 and target = $1 and kind = $3 and state = 'waiting'`, theirs[0].ID.String(), email.Channel, email.Digest, m.shift, m.doubles)
 	}
 	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
 		return fmt.Errorf("move contact: %w", err)
@@ -266,22 +287,18 @@ func (a *applyArgs) readdress(ctx context.Context, pool *pgxpool.Pool) error {
 	if _, err := pgx.ForEachRow(rows, []any{&guest, &account}, func() error { accounts[guest] = account; return nil }); err != nil {
 		return fmt.Errorf("look up accounts of guests: %w", err)
 	}
-	before := *a
-	a.messageIDs, a.streams, a.draftIDs, a.types, a.reports, a.versions, a.data, a.withheld = nil, nil, nil, nil, nil, nil, nil, nil
 	type place struct{ message, stream string }
 	taken := make(map[place]bool)
-	for i, stream := range before.streams {
+	a.keep(func(message, stream string) (string, bool) {
 		if account, ok := accounts[stream]; ok {
 			stream = account
 		}
-		at := place{before.messageIDs[i], stream}
+		at := place{message, stream}
 		if stream == "" || taken[at] {
-			continue
+			return "", false
 		}
 		taken[at] = true
-		a.messageIDs, a.streams, a.draftIDs = append(a.messageIDs, at.message), append(a.streams, stream), append(a.draftIDs, before.draftIDs[i])
-		a.types, a.reports, a.versions = append(a.types, before.types[i]), append(a.reports, before.reports[i]), append(a.versions, before.versions[i])
-		a.data, a.withheld = append(a.data, before.data[i]), append(a.withheld, before.withheld[i])
-	}
+		return stream, true
+	})
 	return nil
 }

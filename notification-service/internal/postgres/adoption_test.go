@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -245,5 +246,72 @@ func TestAdoptedGuestOfAnErasedAccount(t *testing.T) {
 	})
 	if err != nil {
 		t.Errorf("an account that was erased before: %v", err)
+	}
+}
+
+// What an account and a guest both have, because the account follows the guest's report, is one
+// notification after the adoption: read if either read it, and the numbers and digests close up.
+func TestAdoptionShowsNothingTwice(t *testing.T) {
+	t.Parallel()
+	store, pool := newStore(t)
+	account, guest := notification.UserStream("ann"), notification.UserStream(theGuest)
+	both := []postgres.Message{message(guest, account), message(guest, account), message(guest, account)}
+	both[0].Value.Drafts[0].Data.VerdictUntil = new(time.Now().UTC()) // which only the reporter is told
+	own, first, middle, last := message(account), message(guest), message(guest), message(guest)
+	mustApply(t, store, own, first, both[0], both[1], middle, both[2], last) // the guest's 1 to 6; the account's 1 to 4
+	for _, r := range []notification.Reader{ann, guestReader} {
+		if _, err := store.Streams.View(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustExec(t, pool, `update read_marks m set seq = 2 from streams s where s.id = m.reader and m.stream_id = s.id and s.name = $1`, guest)
+	contact := uuid.New()
+	mustExec(t, pool, `
+		insert into contacts (id, stream_id, address, address_mac, lane, language, zone, state, kinds)
+		select $2, id, 'sealed', 'mac', 'guest.example', 'en', 'UTC', 'active', '{}' from streams where name = $1`, guest, contact)
+	mustExec(t, pool, `insert into digests (stream_id, frequency, at, next_at, sent_seq) select id, 'daily', 0, now(), 5 from streams where name = $1`, guest)
+	mustExec(t, pool, `
+		insert into deliveries (channel, lane, target, message_id, kind, body)
+		values ('email', 'guest.example', $1, 'n', 'digest', convert_to('{"after": 2, "to": 5}', 'UTF8'))`, contact.String())
+
+	if _, moved := adopt(t, store, "m1"); len(moved) != 1 || moved[0].Seq != 7 {
+		t.Errorf("moved %+v; want the head of the stream at 7", moved)
+	}
+	want := idsOfMessages([]postgres.Message{own}, both, []postgres.Message{first, middle, last})
+	if got := idsOf(t, pool, account); !slices.Equal(got, want) {
+		t.Errorf("the account has\n%v, want\n%v", got, want)
+	}
+	// Read are the guest's first and second, which is the first that both had.
+	if view, err := store.Streams.View(t.Context(), ann); err != nil || view.Unread != 5 {
+		t.Errorf("%d unread, error %v; want 5", view.Unread, err)
+	}
+	page, err := store.Streams.List(t.Context(), ann, nil, true, 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var unread []int64
+	for _, item := range page.Items {
+		unread = append(unread, item.Seq)
+	}
+	if slices.Sort(unread); !slices.Equal(unread, []int64{1, 3, 4, 6, 7}) {
+		t.Errorf("unread are %v", unread)
+	}
+	for what, n := range map[string]int{
+		`select sent_seq from digests`:                                              6, // the guest's fourth of its own is to come
+		`select (convert_from(body, 'UTF8')::jsonb->>'after')::int from deliveries`: 5,
+		`select (convert_from(body, 'UTF8')::jsonb->>'to')::int from deliveries`:    6,
+		`select count(*) from notifications where data ? 'verdict_until'`:           1,
+	} {
+		if got := count(t, pool, what); got != n {
+			t.Errorf("%s: %d, want %d", what, got, n)
+		}
+	}
+	// Published again, although nothing is known of them: nobody is shown anything.
+	mustExec(t, pool, `delete from processed_messages`)
+	if applied := mustApply(t, store, again(append(both, own, first)...)...); len(applied.Batch.Notifications) != 0 {
+		t.Errorf("published again: %v", places(applied.Batch.Notifications))
+	}
+	if got := idsOf(t, pool, account); !slices.Equal(got, want) {
+		t.Errorf("after that the account has\n%v, want\n%v", got, want)
 	}
 }

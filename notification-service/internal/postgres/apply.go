@@ -68,6 +68,9 @@ func newStatements() map[form]statement {
 	return all
 }
 
+// shownConstraint is the check that a stream has one notification of a message.
+const shownConstraint = "notifications_message_pkey"
+
 // Applied is what a batch brought about.
 type Applied struct {
 	Batch notification.Batch
@@ -102,8 +105,13 @@ func (s *Effects) Apply(ctx context.Context, queue string, batch []Message) (App
 		return Applied{}, err
 	}
 	numbers, err := s.applyOnce(ctx, queue, batch, args)
-	if pgpool.Constraint(err) == adoptedConstraint { // rare, so that others pay nothing for it
-		if err := args.readdress(ctx, s.pool); err != nil {
+	// Both are rare, so that other batches pay nothing for them.
+	for range 2 {
+		mend, ok := map[string]func(context.Context, *pgxpool.Pool) error{adoptedConstraint: args.readdress, shownConstraint: args.dropShown}[pgpool.Constraint(err)]
+		if !ok {
+			break
+		}
+		if err := mend(ctx, s.pool); err != nil {
 			return Applied{}, err
 		}
 		numbers, err = s.applyOnce(ctx, queue, batch, args)

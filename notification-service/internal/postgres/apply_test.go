@@ -209,3 +209,53 @@ func TestApplyResolvesDeadLetters(t *testing.T) {
 		t.Errorf("%d starts, want that of the other message", n)
 	}
 }
+
+// A message that is published again is not shown again, although it is no longer known to be
+// processed: its neighbours of the same batch, and another reader of it, get theirs.
+func TestPublishedAgainIsNotShownAgain(t *testing.T) {
+	t.Parallel()
+	for name, apply := range map[string]func(*postgres.DB, []postgres.Message) (notification.Batch, error){
+		"as a batch": func(store *postgres.DB, batch []postgres.Message) (notification.Batch, error) {
+			applied, err := store.Effects.Apply(t.Context(), votes, batch)
+			return applied.Batch, err
+		},
+		"one by one": func(store *postgres.DB, batch []postgres.Message) (effects notification.Batch, err error) {
+			applied, effects, err := store.Effects.ApplyEach(t.Context(), votes, batch, func(i int, err error) { t.Errorf("message %d: %v", i, err) })
+			for i, has := range applied {
+				if !has && err == nil {
+					var one postgres.Applied
+					one, err = store.Effects.Apply(t.Context(), votes, batch[i:i+1])
+					effects.Notifications = append(effects.Notifications, one.Batch.Notifications...)
+				}
+			}
+			return effects, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, pool := newStore(t)
+			shown := message(ann.Own(), notification.Officials)
+			mustApply(t, store, shown)
+			mustExec(t, pool, `delete from processed_messages`)
+			fresh := message(ann.Own())
+			again(shown)
+			shown.Value.Drafts = append(shown.Value.Drafts, notification.Draft{Stream: "user:ben", ID: notification.NewID(), Data: shown.Value.Feed})
+			effects, err := apply(store, []postgres.Message{shown, fresh})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := places(effects.Notifications)
+			if slices.Sort(got); !slices.Equal(got, []string{"user:ann:2", "user:ben:1"}) {
+				t.Errorf("new notifications %v", got)
+			}
+			for stream, n := range map[notification.Stream]int{ann.Own(): 2, notification.Officials: 1, "user:ben": 1} {
+				if ids := idsOf(t, pool, stream); len(ids) != n {
+					t.Errorf("%s has %v, want %d", stream, ids, n)
+				}
+			}
+			if n := count(t, pool, `select count(*) from processed_messages`); n != 2 {
+				t.Errorf("%d messages are processed, want 2", n)
+			}
+		})
+	}
+}

@@ -39,7 +39,7 @@ func (s *Effects) ApplyEach(ctx context.Context, queue string, batch []Message, 
 		numbers[i], err = pgx.CollectRows(rows, pgx.RowToStructByPos[number])
 		return len(numbers[i]) > 0, err
 	}, func(i int, err error) {
-		if pgpool.Constraint(err) != adoptedConstraint { // Apply addresses such a message again
+		if c := pgpool.Constraint(err); c != adoptedConstraint && c != shownConstraint { // which Apply mends
 			failed(i, err)
 		}
 	})

@@ -1,13 +1,16 @@
 package postgres
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 )
@@ -40,6 +43,8 @@ type applyArgs struct {
 	data       []json.RawMessage
 	withheld   []bool
 	now        time.Time
+
+	shown map[string]bool // messages of which a reader has the notification already
 }
 
 // newApplyArgs adds to the drafts of the batch one for each follower of a report
@@ -91,6 +96,46 @@ func (a *applyArgs) add(messageID string, d notification.Draft, data json.RawMes
 	a.withheld = append(a.withheld, d.Withheld)
 }
 
+// keep drops the drafts that to does not keep, and moves the others to the streams that it
+// returns.
+func (a *applyArgs) keep(to func(message, stream string) (string, bool)) {
+	before := *a
+	a.messageIDs, a.streams, a.draftIDs, a.types, a.reports, a.versions, a.data, a.withheld = nil, nil, nil, nil, nil, nil, nil, nil
+	for i, message := range before.messageIDs {
+		stream, ok := to(message, before.streams[i])
+		if !ok {
+			continue
+		}
+		a.messageIDs, a.streams, a.draftIDs = append(a.messageIDs, message), append(a.streams, stream), append(a.draftIDs, before.draftIDs[i])
+		a.types, a.reports, a.versions = append(a.types, before.types[i]), append(a.reports, before.reports[i]), append(a.versions, before.versions[i])
+		a.data, a.withheld = append(a.data, before.data[i]), append(a.withheld, before.withheld[i])
+	}
+}
+
+// dropShown drops the drafts of which their readers have the notification already: the
+// message was published again after what is known of it was removed.
+func (a *applyArgs) dropShown(ctx context.Context, pool *pgxpool.Pool) error {
+	rows, err := pool.Query(ctx, `
+		select d.message_id, d.stream from unnest($1::text[], $2::text[], $3::uuid[]) as d (message_id, stream, report_id)
+		join streams s on s.name = d.stream
+		join notifications n on n.report_id = d.report_id and n.message_id = d.message_id and n.stream_id = s.id`, a.messageIDs, a.streams, a.reports)
+	if err != nil {
+		return fmt.Errorf("look up notifications: %w", err)
+	}
+	type place struct{ message, stream string }
+	shown := make(map[place]bool)
+	a.shown = make(map[string]bool)
+	var at place
+	if _, err := pgx.ForEachRow(rows, []any{&at.message, &at.stream}, func() error {
+		shown[at], a.shown[at.message] = true, true
+		return nil
+	}); err != nil {
+		return fmt.Errorf("look up notifications: %w", err)
+	}
+	a.keep(func(message, stream string) (string, bool) { return stream, !shown[place{message, stream}] })
+	return nil
+}
+
 // applied joins the drafts with the numbers that they got.
 func (a *applyArgs) applied(batch []Message, numbers []number) Applied {
 	fresh := make(map[string]*number, len(batch))
@@ -115,7 +160,7 @@ func (a *applyArgs) applied(batch []Message, numbers []number) Applied {
 			})
 		}
 		switch n, ok := fresh[m.ID]; {
-		case !ok:
+		case !ok, a.shown[m.ID]:
 			result.Seen++
 		case effect.Public && !n.Moderated:
 			result.Batch.Feed = append(result.Batch.Feed, effect.Feed)

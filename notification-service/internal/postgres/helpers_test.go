@@ -49,6 +49,17 @@ func messages(n int, stream notification.Stream) []postgres.Message {
 	return batch
 }
 
+// again returns the messages as they are when they are published again: their drafts have
+// other ids.
+func again(batch ...postgres.Message) []postgres.Message {
+	for _, m := range batch {
+		for i := range m.Value.Drafts {
+			m.Value.Drafts[i].ID = notification.NewID()
+		}
+	}
+	return batch
+}
+
 func mustApply(t *testing.T, store *postgres.DB, batch ...postgres.Message) postgres.Applied {
 	t.Helper()
 	applied, err := store.Effects.Apply(t.Context(), votes, batch)

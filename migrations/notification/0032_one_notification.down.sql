@@ -1,0 +1,1 @@
+drop index notifications_message_pkey;

@@ -1,0 +1,1 @@
+create index notifications_report on notifications (report_id);

@@ -1,0 +1,2 @@
+-- notifications_message_pkey begins with the report, too.
+drop index notifications_report;

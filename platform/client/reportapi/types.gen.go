@@ -435,6 +435,9 @@ type AreaSettings struct {
 	// Languages The languages in which every area must have a name.
 	Languages []string `json:"languages"`
 
+	// LeftOut Loops of borders, holes and polygons of at most 3 m² that were left out. Only in the answer to a file.
+	LeftOut int32 `json:"left_out,omitempty,omitzero"`
+
 	// Located Whether all open reports are sorted into these areas.
 	Located bool   `json:"located"`
 	Type    string `json:"type"`

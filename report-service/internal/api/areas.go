@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -75,15 +76,15 @@ func (h areas) settings(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.answer(r.Context(), w, list, r.URL.Query().Get("geometry") == "none")
+	return h.answer(r.Context(), w, list, r.URL.Query().Get("geometry") == "none", 0)
 }
 
-func (h areas) answer(ctx context.Context, w http.ResponseWriter, list *area.List, without bool) error {
+func (h areas) answer(ctx context.Context, w http.ResponseWriter, list *area.List, without bool, leftOut int) error {
 	located, err := h.store.Located(ctx)
 	if err != nil {
 		return err
 	}
-	out := reportapi.AreaSettings{Type: "FeatureCollection", Languages: h.languages, Located: located, Features: make([]reportapi.AreaSetting, len(list.InUse()))}
+	out := reportapi.AreaSettings{Type: "FeatureCollection", Languages: h.languages, Located: located, LeftOut: int32(leftOut), Features: make([]reportapi.AreaSetting, len(list.InUse()))}
 	for i, a := range list.InUse() {
 		out.Features[i] = reportapi.AreaSetting{Type: "Feature", Properties: reportapi.AreaNames{Code: a.Code, Names: a.Names}}
 		if !without {
@@ -105,10 +106,11 @@ func (h areas) set(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("read areas: %w", err)
 	}
+	body = bytes.TrimPrefix(body, []byte("\ufeff")) // a byte order mark, as some programs write
 	if !utf8.Valid(body) || !json.Valid(body) {
 		return service.MalformedBody.New("the file must be JSON in UTF-8")
 	}
-	parsed, faults := area.Parse(body, h.languages)
+	parsed, leftOut, faults := area.Parse(body, h.languages)
 	if len(faults) > 0 {
 		fields := make([]service.FieldError, len(faults))
 		for i, f := range faults {
@@ -120,7 +122,7 @@ func (h areas) set(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.answer(r.Context(), w, stored, true)
+	return h.answer(r.Context(), w, stored, true, leftOut)
 }
 
 // multiPolygon returns the geometry with the coordinates.

@@ -32,9 +32,10 @@ func TestCityHasAreas(t *testing.T) {
 	if len(none.Features) != 0 || !none.Located {
 		t.Errorf("a new city has the areas %+v, want none", none)
 	}
-	a := s.setAreas(before.Header.Get("ETag"), borders)
-	if a.StatusCode != http.StatusOK {
-		t.Fatalf("status %d: %s", a.StatusCode, a.body)
+	// With a byte order mark, and a hole of nothing.
+	a := s.setAreas(before.Header.Get("ETag"), "\ufeff"+strings.Replace(borders, "]]]}}]}", "]],[]]}}]}", 1))
+	if a.StatusCode != http.StatusOK || !strings.Contains(string(a.body), `"left_out":1`) {
+		t.Fatalf("status %d: %s; want one part left out", a.StatusCode, a.body)
 	}
 	if stale := s.setAreas(before.Header.Get("ETag"), borders); stale.StatusCode != http.StatusPreconditionFailed {
 		t.Errorf("the list of before: status %d, want 412: %s", stale.StatusCode, stale.body)

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -28,6 +30,11 @@ const (
 	// maxPairs bounds how many pairs of lines are compared to find rings that cross
 	// themselves. Files of real borders need a hundredth of it.
 	maxPairs = 50_000_000
+	// dust is up to how many square metres a loop of a border, a hole or a polygon is left
+	// out: programs that simplify or convert borders leave such behind, by the dozen.
+	dust = 3.0
+	// maxCut bounds the points of all rings that are compared again after a loop was cut.
+	maxCut = 2_000_000
 )
 
 // A Fault says what is wrong with a part of a file.
@@ -50,29 +57,30 @@ type feature struct {
 		Coordinates any    `json:"coordinates"`
 	} `json:"geometry"`
 	Properties struct {
-		Code  any `json:"code"`
+		Code  any `json:"code"` // a text, or a number without a fraction
 		Names any `json:"names"`
 	} `json:"properties"`
 }
 
 // Parse reads a FeatureCollection of polygons and multipolygons, of a city whose residents
-// read languages. It returns the faults of the file, the first maxFaults of them, or its areas.
-func Parse(body []byte, languages []string) ([]Area, []Fault) {
-	p := parser{languages: languages, codes: make(map[string]int), pairs: maxPairs}
+// read languages. It returns the faults of the file, the first maxFaults of them, or its
+// areas, and how many loops, holes and polygons without a surface were left out.
+func Parse(body []byte, languages []string) (areas []Area, leftOut int, faults []Fault) {
+	p := parser{languages: languages, codes: make(map[string]int), pairs: maxPairs, cut: maxCut}
 	var f file
 	switch err := json.Unmarshal(body, &f); {
 	case err != nil || f.Type != "FeatureCollection":
-		return nil, []Fault{{"/type", `the file must be a FeatureCollection of GeoJSON (RFC 7946), with "features"`}}
+		return nil, 0, []Fault{{"/type", `the file must be a FeatureCollection of GeoJSON (RFC 7946), with "features"`}}
 	case len(f.Features) > MaxAreas:
-		return nil, []Fault{{"/features", fmt.Sprintf("must be at most %d features", MaxAreas)}}
+		return nil, 0, []Fault{{"/features", fmt.Sprintf("must be at most %d features", MaxAreas)}}
 	}
-	areas := make([]Area, len(f.Features))
+	areas = make([]Area, len(f.Features))
 	for i, text := range f.Features {
 		if areas[i] = p.feature(i, text); len(p.faults) >= maxFaults {
 			break
 		}
 	}
-	return areas, p.faults
+	return areas, p.leftOut, p.faults
 }
 
 // A parser collects the faults of a file.
@@ -81,6 +89,8 @@ type parser struct {
 	codes     map[string]int // the features that have them
 	faults    []Fault
 	pairs     int // of lines that may still be compared
+	cut       int // points that may still be compared again
+	leftOut   int // loops, holes and polygons
 
 	// The feature that is read.
 	number int
@@ -107,7 +117,7 @@ func (p *parser) feature(i int, text json.RawMessage) Area {
 		p.fault("", "", `must be a Feature of GeoJSON, with "geometry" and "properties"`)
 		return Area{}
 	}
-	p.code, _ = f.Properties.Code.(string)
+	p.code = code(f.Properties.Code)
 	a := Area{Area: report.Area{Code: p.code}, Names: p.names(f.Properties.Names)}
 	switch other, twice := p.codes[a.Code]; {
 	case !codeForm.MatchString(a.Code):
@@ -118,15 +128,23 @@ func (p *parser) feature(i int, text json.RawMessage) Area {
 	default:
 		p.codes[a.Code] = i
 	}
+	before := len(p.faults)
 	switch f.Geometry.Type {
 	case "Polygon":
-		if polygon := p.polygon(f.Geometry.Coordinates, "/geometry/coordinates", ""); polygon != nil {
-			a.Shape = Shape{polygon}
-		}
+		a.Shape = p.polygon(nil, f.Geometry.Coordinates, "/geometry/coordinates", "")
 	case "MultiPolygon":
-		a.Shape = p.multiPolygon(f.Geometry.Coordinates)
+		polygons, ok := f.Geometry.Coordinates.([]any)
+		if !ok {
+			p.fault("/geometry/coordinates", "", "must be a list of polygons")
+		}
+		for i, polygon := range polygons {
+			a.Shape = p.polygon(a.Shape, polygon, fmt.Sprintf("/geometry/coordinates/%d", i), fmt.Sprintf(", polygon %d", i))
+		}
 	default:
 		p.fault("/geometry/type", "", "geometry must be a Polygon or a MultiPolygon")
+	}
+	if len(a.Shape) == 0 && len(p.faults) == before {
+		p.fault("/geometry/coordinates", "", fmt.Sprintf("must enclose a surface of more than %g square metres", dust))
 	}
 	return a
 }
@@ -135,6 +153,15 @@ var (
 	codeForm     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$`)
 	languageForm = regexp.MustCompile(`^[a-z]{2,3}$`)
 )
+
+// code returns the code of a feature, or "". Programs write one of digits as a number.
+func code(value any) string {
+	if number, ok := value.(float64); ok && number == math.Trunc(number) && math.Abs(number) < 1<<53 {
+		return strconv.FormatFloat(number, 'f', -1, 64)
+	}
+	text, _ := value.(string)
+	return text
+}
 
 // names reads the names by language.
 func (p *parser) names(value any) map[string]string {
@@ -159,59 +186,89 @@ func (p *parser) names(value any) map[string]string {
 	return names
 }
 
-func (p *parser) multiPolygon(value any) Shape {
-	polygons, ok := value.([]any)
-	if !ok || len(polygons) == 0 {
-		p.fault("/geometry/coordinates", "", "must be a list of polygons")
-		return nil
-	}
-	shape := make(Shape, 0, len(polygons))
-	for i, polygon := range polygons {
-		shape = append(shape, p.polygon(polygon, fmt.Sprintf("/geometry/coordinates/%d", i), fmt.Sprintf(", polygon %d", i)))
-	}
-	return shape
-}
-
-func (p *parser) polygon(value any, steps, where string) orb.Polygon {
+// polygon returns shape with a polygon, if it has a surface.
+func (p *parser) polygon(shape Shape, value any, steps, where string) Shape {
 	rings, ok := value.([]any)
-	if !ok || len(rings) == 0 {
+	if !ok {
 		p.fault(steps, where, "must be a list of rings, the outer one first")
-		return nil
+		return shape
 	}
-	polygon := make(orb.Polygon, 0, len(rings))
-	for i, ring := range rings {
-		polygon = append(polygon, p.ring(ring, fmt.Sprintf("%s/%d", steps, i), fmt.Sprintf("%s, ring %d", where, i)))
+	var polygon orb.Polygon
+	for i, points := range rings {
+		ring, ok := p.ring(points, fmt.Sprintf("%s/%d", steps, i), fmt.Sprintf("%s, ring %d", where, i))
+		switch {
+		case !ok: // a fault
+		case ring != nil:
+			polygon = append(polygon, ring)
+		case i == 0: // its holes go with it
+			p.leftOut++
+			return shape
+		default:
+			p.leftOut++
+		}
 	}
-	return polygon
+	if len(rings) == 0 {
+		p.leftOut++
+		return shape
+	}
+	return append(shape, polygon)
 }
 
-func (p *parser) ring(value any, steps, where string) orb.Ring {
+// ring reads a ring, which is nil if it has no surface. ok is false if it has a fault.
+func (p *parser) ring(value any, steps, where string) (ring orb.Ring, ok bool) {
 	points, ok := value.([]any)
-	if !ok || len(points) < minPositions {
-		p.fault(steps, where, fmt.Sprintf("must have at least %d points, the last of which is the first", minPositions))
-		return nil
+	if !ok {
+		p.fault(steps, where, "must be a list of points")
+		return nil, false
 	}
-	ring := make(orb.Ring, len(points))
+	ring = make(orb.Ring, len(points))
 	for i, point := range points {
 		if must := position(point, &ring[i]); must != "" {
 			p.fault(fmt.Sprintf("%s/%d", steps, i), fmt.Sprintf("%s, point %d", where, i), must)
-			return nil // one fault a ring: where one point is wrong, most are
+			return nil, false // one fault a ring: where one point is wrong, most are
 		}
 	}
 	last := len(ring) - 1
-	if ring[0] != ring[last] {
+	if last > 0 && ring[0] != ring[last] {
 		p.fault(fmt.Sprintf("%s/%d", steps, last), fmt.Sprintf("%s, point %d", where, last), "the ring is not closed: the last point must be the first")
-		return nil
+		return nil, false
 	}
-	if a, b, crosses := p.crossing(ring); crosses {
-		p.fault(fmt.Sprintf("%s/%d", steps, a), fmt.Sprintf("%s, point %d", where, a),
-			fmt.Sprintf("the ring crosses itself: the line from here must not cross the one from point %d", b))
-		return nil
+	for len(ring) >= minPositions {
+		a, b, crosses := p.crossing(ring)
+		if !crosses {
+			break
+		}
+		less := withoutLoop(ring, a, b)
+		if p.cut -= len(ring); less == nil || p.cut < 0 {
+			p.fault(fmt.Sprintf("%s/%d", steps, a), fmt.Sprintf("%s, point %d", where, a),
+				fmt.Sprintf("the ring crosses itself: the line from here must not cross the one from point %d; mapshaper -clean and ogr2ogr -makevalid correct that", b))
+			return nil, false
+		}
+		ring = less
+		p.leftOut++
 	}
-	if surface(ring) == 0 {
-		p.fault(steps, where, "must enclose a surface")
+	if len(ring) < minPositions || surface(ring) <= dust {
+		return nil, true
 	}
-	return ring
+	return ring, true
+}
+
+// withoutLoop returns a ring whose lines from the points a and b cross without the loop
+// between them, or without the rest if that is the smaller one, or nil if both are more
+// than dust.
+func withoutLoop(ring orb.Ring, a, b int) orb.Ring {
+	p, q := ring[a], ring[a+1]
+	part := side(ring[b], ring[b+1], p) / (side(ring[b], ring[b+1], p) - side(ring[b], ring[b+1], q))
+	crossing := orb.Point{p[0] + part*(q[0]-p[0]), p[1] + part*(q[1]-p[1])}
+	loop := slices.Concat(orb.Ring{crossing}, ring[a+1:b+1], orb.Ring{crossing})
+	rest := slices.Concat(ring[:a+1], orb.Ring{crossing}, ring[b+1:])
+	switch {
+	case spread(loop) <= dust:
+		return rest
+	case spread(rest) <= dust:
+		return loop
+	}
+	return nil
 }
 
 // position reads a position into p, and returns what it must be if it is none. Altitudes
@@ -235,13 +292,35 @@ func position(value any, p *orb.Point) (must string) {
 	return ""
 }
 
-// surface returns twice the surface that ring encloses.
-func surface(ring orb.Ring) (twice float64) {
-	for i := 1; i < len(ring); i++ {
-		a, b := ring[i-1], ring[i]
-		twice += (a[0]-ring[0][0])*(b[1]-ring[0][1]) - (b[0]-ring[0][0])*(a[1]-ring[0][1])
+// squareDegree is the surface of a square degree at the equator, in square metres.
+const squareDegree = 111_320 * 111_320
+
+// triangles yields the surfaces of the triangles of ring's first point with its lines, in
+// square metres: negative ones are to the right.
+func triangles(ring orb.Ring) iter.Seq[float64] {
+	return func(yield func(float64) bool) {
+		for i := 1; i < len(ring); i++ {
+			if !yield(side(ring[0], ring[i-1], ring[i]) / 2 * squareDegree * math.Cos(ring[0][1]*math.Pi/180)) {
+				return
+			}
+		}
 	}
-	return math.Abs(twice)
+}
+
+// surface returns what a ring that does not cross itself encloses, in square metres.
+func surface(ring orb.Ring) (sum float64) {
+	for part := range triangles(ring) {
+		sum += part
+	}
+	return math.Abs(sum)
+}
+
+// spread is surface for a ring that may cross itself: parts do not cancel each other.
+func spread(ring orb.Ring) (sum float64) {
+	for part := range triangles(ring) {
+		sum += math.Abs(part)
+	}
+	return sum
 }
 
 // crossing returns the points from which two lines of ring begin that cross each other.

@@ -75,8 +75,9 @@ live='cityconnect\\.live(\\..+)?'
 retry='cityconnect\\.retry\\..+'
 queues='queue\\.[a-z_]+(\\.dlq)?'
 
-# report-service publishes, wakes its other replicas, and recognises the broker.
-user report '' "$prefix($exchanges|$wake|$outbox)\$" "$prefix(cityconnect\\\\.notifications|$wake)\$" "$prefix$wake\$"
+# report-service publishes, wakes its other replicas, and recognises the broker. It looks
+# whether the queue of photos is read: RabbitMQ 4.3 and later want a right for that.
+user report '' "$prefix($exchanges|$wake|$outbox)\$" "$prefix(cityconnect\\\\.notifications|$wake)\$" "$prefix($wake|queue\\\\.photo_checks)\$"
 
 # The photo worker has its own queue, puts messages off and gives them up, wakes
 # report-service, and tells how far it is. Whatever queue it binds, it gets no
@@ -87,8 +88,12 @@ telling='cityconnect\\.(wake|progress)'
 user photo policymaker "$prefix($exchanges|$telling|$retry|$photos)\$" \
   "^(amq\\\\.default|${prefix#^}(cityconnect\\\\.notifications\\\\.dlx|$telling|$retry|$photos))\$" \
   "$prefix($exchanges|$retry|$photos)\$"
+# RabbitMQ 4.3 and later know topic permissions only of exchanges that are there. This
+# one is made as the services make it.
+notifications=${TOPOLOGY_PREFIX:-}cityconnect.notifications
+put "exchanges/$vhost/$notifications" '{"type":"topic","durable":true}'
 put "topic-permissions/$vhost/cityconnect_photo" \
-  "{\"exchange\":\"${TOPOLOGY_PREFIX:-}cityconnect.notifications\",\"write\":\"^\$\",\"read\":\"^(report\\\\.photo\\\\.uploaded|reconciliation\\\\.manifest)\$\"}"
+  "{\"exchange\":\"$notifications\",\"write\":\"^\$\",\"read\":\"^(report\\\\.photo\\\\.uploaded|reconciliation\\\\.manifest)\$\"}"
 
 # notification-service owns the queues, applies policies to them, and sends
 # messages back to them through the default exchange.

@@ -23,6 +23,12 @@ const seenFor = 6 * time.Second
 // errNotSeen is returned while the broker does not answer.
 var errNotSeen = errors.New("the broker does not answer")
 
+// errHidden is returned for a queue of which the broker says nothing: RabbitMQ 4.3 and
+// later want a right to read or configure it.
+var errHidden = errors.New("the account may not see the queue")
+
+const hidden = -1 // in the place of the number of consumers
+
 // A Broker reads whether the broker answers, and counts the consumers of queues. Its
 // connection is its own: it takes no part in publishing or consuming.
 type Broker struct {
@@ -41,6 +47,7 @@ type Broker struct {
 type absence struct {
 	delays backoff.Backoff
 	until  time.Time
+	hidden bool
 }
 
 // NewBroker returns a Broker that counts the consumers of queues.
@@ -55,6 +62,9 @@ func (b *Broker) Consumers(queue string) (int, error) {
 	defer b.mu.Unlock()
 	if time.Since(b.seenAt) > seenFor {
 		return 0, errNotSeen
+	}
+	if b.consumers[queue] == hidden {
+		return 0, errHidden
 	}
 	return b.consumers[queue], nil
 }
@@ -93,6 +103,9 @@ func (b *Broker) look(ctx context.Context) (consumers map[string]int, err error)
 	for _, queue := range b.queues {
 		absent := b.absent[queue]
 		if absent != nil && time.Now().Before(absent.until) {
+			if absent.hidden {
+				consumers[queue] = hidden
+			}
 			continue
 		}
 		if b.ch == nil || b.ch.IsClosed() {
@@ -101,12 +114,15 @@ func (b *Broker) look(ctx context.Context) (consumers map[string]int, err error)
 			}
 		}
 		q, err := b.ch.QueueDeclarePassive(queue, true, false, false, false, nil)
-		if e, ok := errors.AsType[*amqp.Error](err); ok && e.Code == amqp.NotFound {
+		if e, ok := errors.AsType[*amqp.Error](err); ok && (e.Code == amqp.NotFound || e.Code == amqp.AccessRefused) {
 			if absent == nil {
 				absent = &absence{delays: backoff.Backoff{First: firstAbsent, Max: maxAbsent}}
 				b.absent[queue] = absent
 			}
 			absent.until = time.Now().Add(absent.delays.Next())
+			if absent.hidden = e.Code == amqp.AccessRefused; absent.hidden {
+				consumers[queue] = hidden
+			}
 			continue
 		}
 		if err != nil {

@@ -3,6 +3,8 @@ package monitor_test
 import (
 	"testing"
 
+	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
+
 	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/monitor"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
@@ -54,5 +56,26 @@ func TestBroker(t *testing.T) {
 	}
 	if _, err := away.Consumers("queue.work"); err == nil {
 		t.Error("consumers of a broker that does not answer are known")
+	}
+}
+
+// An account without any right has a broker that is good. Whether it sees the consumers
+// of a queue depends on the broker's version; it is no reason to say that there are none.
+func TestBrokerWithoutRights(t *testing.T) {
+	t.Parallel()
+	url := rabbittest.Vhost(t)
+	ch := rabbittest.Queues(t, url, "queue.work")
+	if _, err := ch.Consume("queue.work", "", true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	b := monitor.NewBroker(rabbit.Config{URL: rabbittest.User(t, url, rabbithole.Permissions{Configure: "^$", Write: "^$", Read: "^$"}), Name: "monitor"}, "queue.work")
+	t.Cleanup(b.Close)
+	for range 3 {
+		if r := b.Read(t.Context()); r.State != monitor.Good {
+			t.Fatalf("the broker is %+v, want good", r)
+		}
+		if n, err := b.Consumers("queue.work"); err == nil && n != 1 {
+			t.Errorf("%d consumers, want 1 or an error", n)
+		}
 	}
 }

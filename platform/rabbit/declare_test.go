@@ -2,11 +2,9 @@ package rabbit_test
 
 import (
 	"errors"
-	"net/url"
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -64,7 +62,7 @@ func TestDeclareWhatTheOperatorMade(t *testing.T) {
 	if err := rabbit.DeclareExchange(made, "x", "topic"); err != nil {
 		t.Fatal(err)
 	}
-	d := rabbit.NewDeclarer(dial(t, asUserWithoutConfigure(t, vhost)))
+	d := rabbit.NewDeclarer(dial(t, rabbittest.User(t, vhost, rabbithole.Permissions{Configure: "^$", Write: ".*", Read: ".*"})))
 	defer d.Close()
 	for name, err := range map[string]error{
 		"queue":          d.Queue("q", amqp.Table{"x-queue-type": "quorum"}),
@@ -78,28 +76,6 @@ func TestDeclareWhatTheOperatorMade(t *testing.T) {
 	if err := d.Queue("missing", nil); err == nil || !strings.Contains(err.Error(), "ACCESS_REFUSED") {
 		t.Errorf("a queue that is not there: %v, want that the broker refuses to make it", err)
 	}
-}
-
-// asUserWithoutConfigure returns vhost as the URL of a new user who may read and
-// write there, and make nothing.
-func asUserWithoutConfigure(t *testing.T, vhost string) string {
-	t.Helper()
-	u, err := url.Parse(vhost)
-	if err != nil {
-		t.Fatal(err)
-	}
-	name, password := uuid.NewString(), uuid.NewString()
-	api := rabbittest.Management(t, rabbittest.SharedManagementURL(t))
-	if _, err := api.PutUser(name, rabbithole.UserSettings{Password: password}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _, _ = api.DeleteUser(name) })
-	rights := rabbithole.Permissions{Configure: "^$", Write: ".*", Read: ".*"}
-	if _, err := api.UpdatePermissionsIn(strings.TrimPrefix(u.Path, "/"), name, rights); err != nil {
-		t.Fatal(err)
-	}
-	u.User = url.UserPassword(name, password)
-	return u.String()
 }
 
 // A mismatch is explained, and what exists is left as it is.

@@ -70,9 +70,9 @@ func (m *management) nodes(ctx context.Context) ([]Node, error) {
 		return nil, err
 	}
 	defer cancel()
-	list, err := client.ListNodes()
+	list, err := visibleNodes(client)
 	if err != nil {
-		return nil, fmt.Errorf("list nodes by the management API: %w", err)
+		return nil, err
 	}
 	nodes := make([]Node, len(list))
 	for i := range list {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,10 +99,27 @@ func (m *management) read(ctx context.Context) (s snapshot, err error) {
 	if s.effective, err = m.effective(ctx); err != nil {
 		return s, fmt.Errorf("list policies of queues by the management API: %w", err)
 	}
-	// It takes the tag "monitoring", which no service needs: without, what is known
-	// of the cluster is what its queues say.
-	s.nodes, _ = client.ListNodes()
+	// Without, what is known of the cluster is what its queues say.
+	s.nodes, _ = visibleNodes(client)
 	return s, nil
+}
+
+// visibleNodes returns the nodes of the broker, or none where the user has not the tag
+// "monitoring", which no service needs. Each request for them would be a warning in the
+// broker's log then.
+func visibleNodes(client *rabbithole.Client) ([]rabbithole.NodeInfo, error) {
+	user, err := client.Whoami()
+	if err != nil {
+		return nil, fmt.Errorf("read own tags by the management API: %w", err)
+	}
+	if !slices.Contains(user.Tags, "monitoring") && !slices.Contains(user.Tags, "administrator") {
+		return nil, nil
+	}
+	nodes, err := client.ListNodes()
+	if err != nil {
+		return nil, fmt.Errorf("list nodes by the management API: %w", err)
+	}
+	return nodes, nil
 }
 
 // An effectivePolicy is what a queue obeys: the operators' policy that applies to

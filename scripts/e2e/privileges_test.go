@@ -45,6 +45,9 @@ func TestLeastPrivilege(t *testing.T) {
 			names := must(event.NewTopology(prefix))
 			c.actAs(b, d, prefix)
 			c.doEverything(names)
+			if refused := refusals(b.server.Log()); refused != nil {
+				t.Errorf("the broker has refused %d operations, such as %s", len(refused), refused[0])
+			}
 			b.checkRefusals(names)
 			d.checkRefusals()
 		})
@@ -123,6 +126,16 @@ func (c *stack) doEverything(names event.Topology) {
 			}
 		}
 	}
+}
+
+// refusals returns the lines of a broker's log about operations that it has refused.
+func refusals(log string) (lines []string) {
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, "access_refused") || strings.Contains(line, "access denied") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // The rights in the manual's table are those that users.sh gives.

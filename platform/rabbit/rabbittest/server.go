@@ -3,7 +3,6 @@ package rabbittest
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -94,6 +93,16 @@ func (s *Server) TLSManagementPort() int { return s.own.TLSPorts.Management }
 // ManagementURL returns the URL of the node's management API.
 func (s *Server) ManagementURL() string { return s.own.ManagementURL() }
 
+// Log returns what the node has logged so far.
+func (s *Server) Log() string {
+	s.t.Helper()
+	text, err := os.ReadFile(s.log)
+	if err != nil {
+		s.t.Fatalf("rabbittest: read log: %v", err)
+	}
+	return string(text)
+}
+
 // Start starts a stopped node and returns once it answers.
 func (s *Server) Start() {
 	s.t.Helper()
@@ -114,8 +123,7 @@ func (s *Server) await() {
 		}
 		select {
 		case <-ctx.Done():
-			log, _ := os.ReadFile(s.log)
-			s.t.Fatalf("rabbittest: the node does not answer: %v\n%s", err, log)
+			s.t.Fatalf("rabbittest: the node does not answer: %v\n%s", err, s.Log())
 		case <-poll.Next():
 		}
 	}
@@ -178,15 +186,9 @@ func (s *Server) SetConsumerTimeout(timeout time.Duration) {
 // SetDeliveryLimit makes a queue give up a message that is delivered more often again.
 func (s *Server) SetDeliveryLimit(vhost, pattern string, limit int) {
 	s.t.Helper()
-	client, err := devserver.Management(s.ManagementURL(), setupTimeout)
-	if err == nil {
-		var res *http.Response
-		if res, err = client.PutOperatorPolicy(vhost, "delivery-limit", rabbithole.OperatorPolicy{
-			Vhost: vhost, Pattern: pattern, ApplyTo: "queues", Definition: rabbithole.PolicyDefinition{"delivery-limit": limit},
-		}); err == nil {
-			err = res.Body.Close()
-		}
-	}
+	_, err := Management(s.t, s.ManagementURL()).PutOperatorPolicy(vhost, "delivery-limit", rabbithole.OperatorPolicy{
+		Vhost: vhost, Pattern: pattern, ApplyTo: "queues", Definition: rabbithole.PolicyDefinition{"delivery-limit": limit},
+	})
 	if err != nil {
 		s.t.Fatalf("rabbittest: set delivery limit: %v", err)
 	}

@@ -43,6 +43,27 @@ func Vhost(t testing.TB) string {
 	return made
 }
 
+// User returns the URL of a virtual host of the shared test broker with a user who has
+// these rights there, until t ends.
+func User(t testing.TB, vhost string, rights rabbithole.Permissions) string {
+	t.Helper()
+	u, err := url.Parse(vhost)
+	if err != nil {
+		t.Fatal("rabbittest: the virtual host is not a URL")
+	}
+	name, password := uuid.NewString(), uuid.NewString()
+	api := Management(t, SharedManagementURL(t))
+	if _, err := api.PutUser(name, rabbithole.UserSettings{Password: password}); err != nil {
+		t.Fatalf("rabbittest: make user: %v", err)
+	}
+	t.Cleanup(func() { _, _ = api.DeleteUser(name) })
+	if _, err := api.UpdatePermissionsIn(strings.TrimPrefix(u.Path, "/"), name, rights); err != nil {
+		t.Fatalf("rabbittest: set rights: %v", err)
+	}
+	u.User = url.UserPassword(name, password)
+	return u.String()
+}
+
 // Queues declares durable queues at the broker, and returns the channel that did; its
 // connection ends with the test.
 func Queues(t testing.TB, address string, names ...string) *amqp.Channel {

@@ -60,10 +60,7 @@ func TestKills(t *testing.T) {
 		target := before + 1 + rand.IntN(3*perRound)
 		eventually.True(t, "some events have arrived", func() bool { return s.receiver.requests() >= target })
 		w.Kill()
-		// Its lanes are free after a minute, or now.
-		if _, err := s.pool.Exec(t.Context(), `update lanes set lease_until = now() where owner is not null`); err != nil {
-			t.Fatal(err)
-		}
+		s.leaseForGood()
 		w.Start()
 	}
 	eventually.NothingMissing(t, "all events have arrived", func() string {
@@ -88,6 +85,76 @@ func TestKills(t *testing.T) {
 	var waiting int
 	if err := s.pool.QueryRow(t.Context(), `select count(*) from deliveries where state <> 'done'`).Scan(&waiting); err != nil || waiting > 0 {
 		t.Errorf("%d deliveries are not done (error %v), want none", waiting, err)
+	}
+}
+
+// A killed worker's lanes are another's within seconds, whether that runs already or is the
+// successor, and although their leases last.
+func TestKilledWorkersLanesAreTakenOver(t *testing.T) {
+	t.Parallel()
+	kills := 20
+	if testing.Short() {
+		kills = 4
+	}
+	s := newSystem(t)
+	s.env = []string{"WEBHOOK_RETRY_DELAYS=" + atOnce}
+	s.endpoint()
+	w, standby := s.start(), s.start()
+	standby.Kill()
+	s.connect()
+	var took []time.Duration
+	for i := range kills {
+		runs := i%2 == 1 // another one already, or the successor is to have the lanes
+		if runs {
+			standby.Start()
+		}
+		s.publish()
+		s.receiver.waitForAll(s.published)
+		killed := time.Now()
+		w.Kill()
+		s.leaseForGood()
+		s.publish()
+		if runs {
+			w, standby = standby, w
+		} else {
+			w.Start()
+		}
+		s.receiver.waitForAll(s.published)
+		took = append(took, time.Since(killed))
+	}
+	slices.Sort(took)
+	t.Logf("kills=%d median=%s worst=%s", kills, took[len(took)/2], took[len(took)-1])
+}
+
+// A living worker whose session is cut keeps its lanes or loses them, and either way nothing is
+// sent twice.
+func TestCutSessionSendsNothingTwice(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	for range 4 {
+		s.endpoint()
+	}
+	workers := []*processtest.Process{s.start(), s.start()}
+	s.connect()
+	for range 10 {
+		before := s.receiver.requests()
+		for range 20 {
+			s.publish()
+		}
+		eventually.True(t, "some events have arrived", func() bool { return s.receiver.requests() > before })
+		_, err := s.pool.Exec(t.Context(), `
+			select pg_terminate_backend(l.pid) from pg_locks l join pg_database d on d.oid = l.database
+			where l.locktype = 'advisory' and d.datname = current_database() and l.mode = 'ExclusiveLock'`)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.receiver.waitForAll(s.published)
+	for _, w := range workers {
+		w.Stop()
+	}
+	if lost, doubled, _ := s.receiver.count(s.published); lost > 0 || doubled > 0 {
+		t.Errorf("lost %d, doubled %d, want none", lost, doubled)
 	}
 }
 
@@ -176,6 +243,14 @@ func (s *system) connect() {
 		s.t.Cleanup(func() { _ = conn.Close() }) // the broker may be gone
 		return true
 	})
+}
+
+// leaseForGood makes the leases of all lanes last: what died must be noticed otherwise.
+func (s *system) leaseForGood() {
+	s.t.Helper()
+	if _, err := s.pool.Exec(s.t.Context(), `update lanes set lease_until = 'infinity' where owner is not null`); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // replay sends dead letters again, as an operator does. A message that workers had

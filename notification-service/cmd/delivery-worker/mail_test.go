@@ -81,7 +81,7 @@ func TestKillsWhileMailing(t *testing.T) {
 		target := before + 1 + rand.IntN(perRound)
 		eventually.True(t, "some mails have arrived", func() bool { return box.count() >= target })
 		w.Kill()
-		exec(`update lanes set lease_until = now() where owner is not null`)
+		s.leaseForGood()
 		w.Start()
 	}
 	eventually.True(t, "all mails are done", func() bool {

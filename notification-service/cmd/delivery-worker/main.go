@@ -78,8 +78,9 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	if err != nil {
 		return err
 	}
+	dispatchers := []*ledger.Dispatcher{dispatcher}
 	background := []func(context.Context) error{
-		groups.Run, dispatcher.Run,
+		groups.Run,
 		func(ctx context.Context) error { return db.Deliveries.RunUpkeep(ctx, cfg.Retention, log) },
 		func(ctx context.Context) error { return db.Endpoints.RunSettle(ctx, log) },
 		webhook.NewWatcher(db.Endpoints, cfg.Webhook.DisableAfter, metrics, log).Run,
@@ -92,12 +93,15 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		if err != nil {
 			return fmt.Errorf("set up digests: %w", err)
 		}
-		background = append(background, ledger.New(cfg.Mail.Ledger(), mails, db.Ledger, metrics, log).Run, digests.Run)
+		dispatchers = append(dispatchers, ledger.New(cfg.Mail.Ledger(), mails, db.Ledger, metrics, log))
+		background = append(background, digests.Run)
 	}
 	if cfg.Push.Enabled() {
 		pushes := push.NewSender(&cfg.Push, db.Devices, push.NewKeys(cfg.Keys), client, metrics, log)
-		background = append(background, ledger.New(cfg.Push.Ledger(), pushes, db.Ledger, metrics, log).Run)
+		dispatchers = append(dispatchers, ledger.New(cfg.Push.Ledger(), pushes, db.Ledger, metrics, log))
 	}
+	session := ledger.NewSession(pool.Config().ConnConfig, log)
+	background = append(background, func(ctx context.Context) error { return session.Run(ctx, dispatchers...) })
 	health := service.NewHealth(log, service.Details{
 		Features: map[string]bool{"mail": cfg.Mail.Enabled(), "push": cfg.Push.Enabled(), "webhooks": true},
 		Schema:   func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, pool) },

@@ -76,7 +76,7 @@ func TestKillsWhilePushing(t *testing.T) {
 		tell(perRound)
 		service.WaitFor(before + 1 + rand.IntN(perRound))
 		w.Kill()
-		exec(`update lanes set lease_until = now() where owner is not null`)
+		s.leaseForGood()
 		w.Start()
 	}
 	eventually.True(t, "all pushes are done", func() bool {

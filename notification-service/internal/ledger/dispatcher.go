@@ -54,6 +54,7 @@ type Dispatcher struct {
 	channel Channel
 	store   Store
 	owner   uuid.UUID
+	session *Session // nil in a worker whose lanes are free when the leases end
 	metrics *metrics
 	dead    crowd.Gate // of the log, where targets are people
 	log     zerolog.Logger
@@ -74,6 +75,8 @@ type Dispatcher struct {
 	busy       int                 // attempts in flight
 	suspects   int                 // of those, in lanes that are failing
 	crowded    bool                // since the last renewal lanes waited for one another
+	held       bool                // the session
+	changes    int                 // of the session that were taken into account
 
 	passing   bool
 	passAfter time.Time // no pass before
@@ -123,6 +126,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	d.scanAt, d.renewAt = time.Now(), time.Now().Add(renewEvery)
 	for ctx.Err() == nil {
 		now := time.Now()
+		d.checkSession(now)
 		d.send(work, now)
 		d.startPass(work, now)
 		d.startRecord(work, now)
@@ -144,6 +148,27 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}
 	d.drain(work, cut)
 	return nil
+}
+
+// checkSession ends what the leases allow soon after the session is lost: others may take
+// the lanes over. Once there is another session, the leases are renewed first.
+func (d *Dispatcher) checkSession(now time.Time) {
+	held, changes := d.session.state()
+	if d.held = held; changes == d.changes {
+		return
+	}
+	d.changes = changes
+	until := now
+	if !held {
+		until = now.Add(sessionGrace)
+	} else {
+		d.renewAt = now
+	}
+	for _, l := range d.lanes {
+		if l.until.After(until) {
+			l.until = until
+		}
+	}
 }
 
 // pause returns for how long nothing is due by time.

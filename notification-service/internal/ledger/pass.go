@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// leaseTime is how long a lane stays with a worker that died.
+	// leaseTime is how long a lane stays with a worker that hangs, or is cut off; see Session
+	// for one that died.
 	leaseTime = 60 * time.Second
 	// renewEvery is how often a worker renews its leases.
 	renewEvery = 20 * time.Second
@@ -38,6 +39,7 @@ type pass struct {
 	claim   []string        // leased lanes in which something may be due
 	inHand  []int64         // deliveries that are not claimed again
 
+	session    int       // the changes of the session before it
 	until      time.Time // when the leases end that it got
 	renewed    []LeasedLane
 	due        []string
@@ -51,10 +53,10 @@ type pass struct {
 
 // startPass starts a pass if there is something for it.
 func (d *Dispatcher) startPass(work context.Context, now time.Time) {
-	if d.passing || now.Before(d.passAfter) {
+	if d.passing || now.Before(d.passAfter) || !d.held {
 		return
 	}
-	p := pass{disable: make(map[string]bool)}
+	p := pass{disable: make(map[string]bool), session: d.changes}
 	if !now.Before(d.renewAt) && len(d.lanes) > 0 {
 		p.renew = slices.Collect(maps.Keys(d.lanes))
 		d.share()
@@ -218,6 +220,9 @@ func (d *Dispatcher) claim(ctx context.Context, p *pass, names []string) (err er
 // passed takes what a pass brought.
 func (d *Dispatcher) passed(p pass, now time.Time) {
 	d.passing = false
+	if _, changes := d.session.state(); changes != p.session { // its leases may be others' by now
+		p.until, d.renewAt = now, now
+	}
 	if p.err != nil {
 		d.log.Warn().Str("error", pgpool.LogText(p.err)).Msg("claiming deliveries failed, will retry")
 		d.passAfter = now.Add(d.passRetry.Next())

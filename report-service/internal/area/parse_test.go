@@ -101,8 +101,8 @@ func TestFaultsOfAFile(t *testing.T) {
 	}
 }
 
-// What has no surface to speak of is left out and counted, wherever programs leave it; the
-// border beside it stays.
+// Parts without a surface to speak of are left out and counted, wherever programs leave
+// them; the border beside them stays.
 func TestDustIsLeftOut(t *testing.T) {
 	t.Parallel()
 	outer := strings.TrimSuffix(square(106.8, -6.6, 0.02), "]")

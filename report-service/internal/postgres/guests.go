@@ -284,31 +284,31 @@ func moveGuest(ctx context.Context, tx pgx.Tx, guestID, accountID string) (repor
 	if err != nil {
 		return 0, fmt.Errorf("lock a guest's reports: %w", err)
 	}
-	tag, err := tx.Exec(ctx, `update reporters set reporter_id = $2 where reporter_id = $1`, guestID, accountID)
+	filed, err := collect(ctx, tx, "move a guest's reports", pgx.RowTo[uuid.UUID], `
+		update reporters set reporter_id = $2 where reporter_id = $1 returning report_id`, guestID, accountID)
 	if err != nil {
-		return 0, fmt.Errorf("move a guest's reports: %w", err)
+		return 0, err
 	}
 	if _, err := tx.Exec(ctx, `update commenters set commenter_id = $2 where commenter_id = $1`, guestID, accountID); err != nil {
 		return 0, fmt.Errorf("move a guest's comments: %w", err)
 	}
-	if len(voted) == 0 {
-		return tag.RowsAffected(), nil
-	}
-	// One person has one vote on a report: that of the account stays.
+	// One person has one vote on a report, that of the account, and none on their own.
 	_, err = tx.Exec(ctx, `
-		with doubled as (
-			delete from votes v where v.report_id = any($3) and v.voter_id = $1
-			and exists (select from votes o where o.report_id = v.report_id and o.voter_id = $2)
+		with own as (
+			delete from votes v where v.report_id = any($3) and v.voter_id in ($1, $2)
+			and (exists (select from reporters o where o.report_id = v.report_id and o.reporter_id = $2)
+			  or v.voter_id = $1 and exists (select from votes o where o.report_id = v.report_id and o.voter_id = $2))
 			returning v.report_id, v.value
 		)
-		update reports r set score = r.score - d.value from doubled d where r.id = d.report_id`, guestID, accountID, voted)
+		update reports r set score = r.score - o.value from (select report_id, sum(value) as value from own group by report_id) o
+		where r.id = o.report_id`, guestID, accountID, slices.Concat(voted, filed))
 	if err != nil {
-		return 0, fmt.Errorf("remove second votes: %w", err)
+		return 0, fmt.Errorf("remove votes that count no more: %w", err)
 	}
 	if _, err := tx.Exec(ctx, `update votes set voter_id = $2 where voter_id = $1 and report_id = any($3)`, guestID, accountID, voted); err != nil {
 		return 0, fmt.Errorf("move a guest's votes: %w", err)
 	}
-	return tag.RowsAffected(), nil
+	return int64(len(filed)), nil
 }
 
 // moveComplaints makes a guest's complaints those of an account, which is known by another

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -14,7 +16,7 @@ import (
 var visitor = report.Reporter{ID: "0f8f1a1e-5f0e-4a5b-9a39-6a1f6a1b2c3d", Guest: true}
 
 // livesAsGuest has the guest file, vote beside ann and alone, comment, complain, and make a
-// code.
+// code; each of the two votes on a report of the other.
 func (f *fixture) livesAsGuest() (own, both, alone report.Filing) {
 	f.t.Helper()
 	own, both, alone = f.file(visitor, draft(report.Anonymous)), f.file(bob, draft(report.Public)), f.file(bob, draft(report.Public))
@@ -25,11 +27,15 @@ func (f *fixture) livesAsGuest() (own, both, alone report.Filing) {
 		{both, report.Ballot{Voter: ann.ID, Vote: report.Upvote}},
 		{both, report.Ballot{Voter: visitor.ID, Vote: report.Upvote, Guest: true}},
 		{alone, report.Ballot{Voter: visitor.ID, Vote: report.Downvote, Guest: true}},
+		{own, report.Ballot{Voter: ann.ID, Vote: report.Upvote}},
+		{own, report.Ballot{Voter: bob.ID, Vote: report.Upvote}},
+		{f.file(ann, draft(report.Public)), report.Ballot{Voter: visitor.ID, Vote: report.Upvote, Guest: true}},
 	} {
 		if _, err := f.Reports.Vote(f.t.Context(), b.id.ID, b.Ballot); err != nil {
 			f.t.Fatal(err)
 		}
 	}
+	f.say(both.ID, visitor, true, "I have seen it, too")
 	for _, by := range []string{ann.ID, visitor.ID} {
 		if err := f.moderation.Complain(f.t.Context(), both.ID, report.Complaint{Reason: report.Spam, Text: by}, by); err != nil {
 			f.t.Fatal(err)
@@ -72,10 +78,13 @@ func TestAdoptMovesEverything(t *testing.T) {
 		t.Fatalf("%d reports, error %v; want one", n, err)
 	}
 	for what, want := range map[string]int64{
-		`select count(*) from reporters where reporter_id = 'ann-id'`: 1,
-		`select count(*) from votes where voter_id = 'ann-id'`:        2,
-		`select count(*) from guest_codes`:                            0,
-		`select count(*) from abuse_reports`:                          2,
+		`select count(*) from reporters where reporter_id = 'ann-id'`:                                                          2,
+		`select count(*) from commenters where commenter_id = 'ann-id'`:                                                        1,
+		`select count(*) from votes v join reporters o using (report_id) where o.reporter_id = v.voter_id`:                     0,
+		`select count(*) from guests where filed <> '{}'`:                                                                      0,
+		`select count(*) from votes where voter_id = 'ann-id'`:                                                                 2,
+		`select count(*) from guest_codes`:                                                                                     0,
+		`select count(*) from abuse_reports`:                                                                                   2,
 		`select count(*) from reports r where score <> (select coalesce(sum(value), 0) from votes v where v.report_id = r.id)`: 0,
 	} {
 		if got := int64(f.number(what)); got != want {
@@ -104,10 +113,31 @@ func TestAdoptMovesEverything(t *testing.T) {
 		union all select r::text from guests r) all_of where t like '%0f8f1a1e-5f0e%'`); n != 0 {
 		t.Errorf("%d rows name the guest", n)
 	}
-	late := draft(report.Anonymous)
-	if _, err := f.Create(t.Context(), filing(late, visitor, own.CreatedAt), nil); err == nil {
-		t.Error("a request of the guest that was underway has filed a report")
+	for _, key := range []*report.Idempotent{nil, {UserID: visitor.ID, Key: "1", Response: []byte("{}")}} {
+		if _, err := f.Create(t.Context(), filing(draft(report.Anonymous), visitor, own.CreatedAt), key); err == nil {
+			t.Error("a request of the guest that was underway has filed a report")
+		}
 	}
+}
+
+// An account that takes over a guest gets no further photos for the day.
+func TestGuestsPhotosCountForTheAccount(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for range report.MaxPhotosPerDay / report.MaxPhotos {
+		filed := f.file(visitor, draft(report.Anonymous))
+		for range report.MaxPhotos {
+			f.add(upload(filed, "picture"), report.User{ID: visitor.ID})
+		}
+	}
+	next := f.file(ann, draft(report.Anonymous))
+	if err := f.checkUpload(t, next.ID, uuid.New(), annUploads); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := postgres.NewGuests(f.db).Adopt(t.Context(), visitor.ID, ann.ID); err != nil {
+		t.Fatal(err)
+	}
+	wantKind(t, f.checkUpload(t, next.ID, uuid.New(), annUploads), report.PhotoQuota)
 }
 
 // Erasing a guest leaves nothing of one. Erasing an account that has taken over a guest

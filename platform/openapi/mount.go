@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -41,6 +42,9 @@ func (d *Document) Mount(r chi.Router, errs service.Errors, parts ...Operations)
 	}
 	return nil
 }
+
+// PathID returns the id with that name in the path of a request that the document let pass.
+func PathID(r *http.Request, name string) uuid.UUID { return uuid.MustParse(r.PathValue(name)) }
 
 func (op *operation) handler(h service.HandlerFunc, errs service.Errors) http.Handler {
 	checked := errs.Handle(func(w http.ResponseWriter, r *http.Request) error {

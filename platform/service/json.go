@@ -30,6 +30,23 @@ func WriteJSON(w http.ResponseWriter, status int, data []byte) {
 	_, _ = w.Write(append(data[:len(data):len(data)], '\n')) // fails if the client has left
 }
 
+// NoContent answers that all is done.
+func NoContent(w http.ResponseWriter) error {
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// Decoded passes the body of the request to h, as Decode reads it.
+func Decoded[T any](h func(w http.ResponseWriter, r *http.Request, body T) error) HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		body, err := Decode[T](r)
+		if err != nil {
+			return err
+		}
+		return h(w, r, body)
+	}
+}
+
 // Decode reads the body of a request that the OpenAPI document let pass. A body
 // that the document lets be missing leaves T as it is. What only Go refuses,
 // such as an integer that is written as 1e30, is the problem InvalidInput.

@@ -12,10 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
-	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,22 +19,15 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cityconnect/cityconnect/migrations"
-	"github.com/cityconnect/cityconnect/platform/auth"
 	platformconfig "github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/erasure"
-	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/history"
-	"github.com/cityconnect/cityconnect/platform/monitor"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
-	"github.com/cityconnect/cityconnect/platform/rabbit"
-	"github.com/cityconnect/cityconnect/platform/reconciliation"
 	"github.com/cityconnect/cityconnect/platform/restore"
 	"github.com/cityconnect/cityconnect/platform/retention"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
-	"github.com/cityconnect/cityconnect/platform/story"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
-	"github.com/cityconnect/cityconnect/report-service/internal/blob"
 	"github.com/cityconnect/cityconnect/report-service/internal/config"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
@@ -122,6 +111,8 @@ type core struct {
 	deadlines  *postgres.Deadlines
 	questions  *postgres.Questions
 	duplicates *postgres.Duplicates
+	reports    *postgres.Reports
+	workbench  *postgres.Workbench
 	guests     *postgres.Guests
 	restores   *restore.Watch
 	writes     *pgpool.Writes
@@ -139,7 +130,7 @@ func newCore(pool *pgxpool.Pool, cfg config.Config, log zerolog.Logger, metrics 
 		Resolutions:  report.Resolutions{VerdictDays: cfg.VerdictDays, NeedPhoto: bool(cfg.ResolveNeedsPhoto)},
 		QuestionDays: cfg.QuestionDays, GuestReports: cfg.GuestReports,
 	})
-	c.guests = postgres.NewGuests(c.db)
+	c.guests, c.reports, c.workbench = postgres.NewGuests(c.db), postgres.NewReports(c.db), postgres.NewWorkbench(c.db)
 	c.categories, c.areas = postgres.NewCategories(c.db), postgres.NewAreas(c.db)
 	c.upkeep, c.deadlines, c.duplicates = postgres.NewUpkeep(c.db), postgres.NewDeadlines(c.db), postgres.NewDuplicates(c.db)
 	c.questions = postgres.NewQuestions(c.db)
@@ -175,114 +166,4 @@ func (c *core) nameCategories(ctx context.Context, languages []string, log zerol
 		log.Warn().Str("variable", "CITY_LANGUAGES").Str("language", language).Int("categories", n).
 			Msg("categories have no text in a language of the city, residents read that in its first language: an operator adds it in the console")
 	}
-}
-
-// storageEvery is how often the console's reading asks the storage of photos, which
-// may cost money.
-const storageEvery = 15 * time.Second
-
-// An edge is the API, with the two ports: the one of the API and the one of the
-// operators.
-type edge struct {
-	handler              http.Handler
-	health               *service.Health
-	broker               *monitor.Broker
-	monitor              *monitor.Monitor
-	requests, operations net.Listener
-}
-
-// costlyShare is the part of the pool's connections that searches, sorted lists, maps
-// and exports of everybody may have together, and as many again those of officials.
-const costlyShare = 5
-
-func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger, metrics *prometheus.Registry) (*edge, error) {
-	files, storage, err := openPhotos(cfg, log)
-	if err != nil {
-		return nil, err
-	}
-	verifier, err := auth.New(ctx, cfg.Auth, log, auth.RefuseErased(c.eraser.Erased), auth.RefuseAdopted(c.guests.Adopted))
-	if err != nil {
-		return nil, fmt.Errorf("set up sign-in: %w", err)
-	}
-	var comments api.CommentStore
-	if cfg.Comments {
-		comments = postgres.NewComments(c.db)
-	}
-	e := &edge{health: service.NewHealth(log, service.Details{
-		Features: map[string]bool{"photos": files != nil, "comments": bool(cfg.Comments), "map_bounds": cfg.City != nil, "open311": bool(cfg.Open311), "guests": bool(cfg.Auth.Guests)},
-		Schema:   func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, c.pool) },
-	}, slices.Concat(verifier.Checks(), storage, c.checks())...)}
-	photos := cfg.Topology.Queue(event.PhotoUploadedKey)
-	compared := reconciliation.NewResults(c.pool, outbox.AuditClosing)
-	var stored func(context.Context) error
-	for _, check := range storage {
-		stored = monitor.Sparingly(storageEvery, check.Probe)
-	}
-	e.broker = monitor.NewBroker(rabbit.Config{URL: cfg.RabbitURL, Name: "monitor", Log: log}, photos)
-	e.monitor = monitor.New(api.HealthParts(api.HealthConfig{
-		Database: monitor.NewDatabase(c.pool, c.writes.Probe), Broker: e.broker, Relay: c.relay, Outbox: c.outbox,
-		Schedules: c.schedules.List, Storage: stored, PhotoQueue: photos, Compared: compared.Recent,
-	})...)
-	e.handler, err = api.New(api.Config{
-		Reports: postgres.NewReports(c.db), Categories: c.categories, Areas: c.areas, CityName: string(cfg.CityName), Languages: cfg.Languages,
-		Comments: comments, Photos: postgres.NewPhotos(c.db), Files: files,
-		Moderation: postgres.NewModeration(c.db), Workbench: postgres.NewWorkbench(c.db), Duplicates: c.duplicates, Deadlines: c.deadlines, Questions: c.questions, OwnData: c.db.OwnData,
-		Open311: api.Open311{On: bool(cfg.Open311), Applications: postgres.NewOpen311(c.db), PerKey: cfg.Open311PerKey},
-		Guests: api.Guests{
-			On: bool(cfg.Auth.Guests), Store: c.guests, PerDay: cfg.GuestReports, PerAddress: cfg.GuestsPerAddress,
-			Votes: bool(cfg.GuestVotes), Comments: bool(cfg.GuestComments),
-		},
-		Outbox: c.outbox, Relay: c.relay, Story: story.NewStore(c.pool, photos), Reconciliation: compared, Erasures: c.eraser, Schedules: c.schedules, ScheduleAudit: c.upkeep.ScheduleAudit,
-		History: func(ctx context.Context, span time.Duration) (history.History, error) {
-			return history.Read(ctx, c.pool, span)
-		},
-		Monitor: e.monitor, Auth: verifier, Health: e.health, Metrics: metrics, Log: log, City: cfg.City,
-		CostlyAtOnce:   int(c.pool.Config().MaxConns) / costlyShare,
-		ReportsPerUser: cfg.ReportsPerUser, VotesPerUser: cfg.VotesPerUser, CommentsPerUser: cfg.CommentsPerUser,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("set up API: %w", err)
-	}
-	if e.requests, err = service.Listen(ctx, cfg.Addr); err != nil {
-		return nil, err
-	}
-	if e.operations, err = service.Listen(ctx, cfg.Operations); err != nil {
-		_ = e.requests.Close() // the process ends
-		return nil, err
-	}
-	return e, nil
-}
-
-// runMonitor reads the state of the parts until ctx ends.
-func (e *edge) runMonitor(ctx context.Context) error {
-	defer e.broker.Close()
-	return e.monitor.Run(ctx)
-}
-
-// checks are what the service needs to answer. The relay is optional: changes
-// are accepted while the broker is away.
-func (c *core) checks() []service.Check {
-	return []service.Check{
-		{Name: "database", Probe: c.pool.Ping},
-		{Name: "schema", Probe: func(ctx context.Context) error { return migrations.Check(ctx, c.pool, migrations.Report) }},
-		{Name: "writes", Probe: c.writes.Probe},
-		{Name: "restore", Probe: c.restores.Probe},
-		{Name: "relay", Probe: c.relay.Probe, Optional: true},
-	}
-}
-
-// openPhotos returns the storage of photos with its health check, or nothing in
-// a city whose reports have no photos.
-func openPhotos(cfg config.Config, log zerolog.Logger) (api.Files, []service.Check, error) {
-	if cfg.PhotoStore == "" {
-		return nil, nil, nil
-	}
-	files, err := blob.Open(cfg.Blob())
-	if err != nil {
-		return nil, nil, fmt.Errorf("open storage of photos: %w", err)
-	}
-	if blob.IsFolder(cfg.PhotoStore) {
-		log.Info().Msg("photos are kept in a folder: replicas on other machines need the same one, or PHOTO_STORE=s3://…")
-	}
-	return files, []service.Check{{Name: "storage", Probe: files.Check, Optional: true}}, nil
 }

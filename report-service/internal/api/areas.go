@@ -7,33 +7,21 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"unicode/utf8"
 
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/area"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// An AreaStore keeps the city's areas.
-type AreaStore interface {
-	List(ctx context.Context) (*area.List, error)
-	Located(ctx context.Context) (bool, error)
-	Replace(ctx context.Context, areas []area.Area, at report.Versions, by report.Official) (*area.List, error)
-}
+// Areas are the parts of the city, with names in the languages that its residents read.
+type Areas struct{ City }
 
-// areas are the parts of the city, with names in the languages that its residents read.
-type areas struct {
-	store     AreaStore
-	languages []string // the city's first one first
-}
-
-// areaUpload is larger than a text, as the file of a city's borders is.
-var areaUpload = service.Upload{Method: http.MethodPut, Path: regexp.MustCompile(`^/reports/areas$`), MaxBytes: area.MaxBytes}
-
-func (h areas) operations() operations {
-	return operations{
+// Operations are those on areas.
+func (h Areas) Operations() openapi.Operations {
+	return openapi.Operations{
 		"listAreas":       {Handler: h.list, Timeout: service.DefaultTimeout},
 		"getAreaSettings": {Handler: h.settings, Timeout: service.DefaultTimeout},
 		"setAreas":        {Handler: h.set, Timeout: service.DefaultTimeout},
@@ -41,12 +29,12 @@ func (h areas) operations() operations {
 }
 
 // list handles GET /areas.
-func (h areas) list(w http.ResponseWriter, r *http.Request) error {
-	list, err := h.store.List(r.Context())
+func (h Areas) list(w http.ResponseWriter, r *http.Request) error {
+	list, err := h.Areas.List(r.Context())
 	if err != nil {
 		return err
 	}
-	language := service.PreferredLanguage(r.Header.Get("Accept-Language"), h.languages...)
+	language := h.languageOf(r)
 	without := r.URL.Query().Get("geometry") == "none"
 	header := w.Header()
 	header.Add("Vary", "Accept-Language")
@@ -61,7 +49,7 @@ func (h areas) list(w http.ResponseWriter, r *http.Request) error {
 		outlines = list.Outlines()
 	}
 	for i, a := range list.InUse() {
-		feature := reportapi.AreaFeature{Type: "Feature", Properties: reportapi.AreaProperties{Code: a.Code, Name: a.Name(language, h.languages[0])}}
+		feature := reportapi.AreaFeature{Type: "Feature", Properties: reportapi.AreaProperties{Code: a.Code, Name: a.Name(language, h.Languages[0])}}
 		if !without {
 			feature.Geometry = multiPolygon(outlines[i])
 		}
@@ -71,20 +59,20 @@ func (h areas) list(w http.ResponseWriter, r *http.Request) error {
 }
 
 // settings handles GET /reports/areas.
-func (h areas) settings(w http.ResponseWriter, r *http.Request) error {
-	list, err := h.store.List(r.Context())
+func (h Areas) settings(w http.ResponseWriter, r *http.Request) error {
+	list, err := h.Areas.List(r.Context())
 	if err != nil {
 		return err
 	}
 	return h.answer(r.Context(), w, list, r.URL.Query().Get("geometry") == "none", 0)
 }
 
-func (h areas) answer(ctx context.Context, w http.ResponseWriter, list *area.List, without bool, leftOut int) error {
-	located, err := h.store.Located(ctx)
+func (h Areas) answer(ctx context.Context, w http.ResponseWriter, list *area.List, without bool, leftOut int) error {
+	located, err := h.Areas.Located(ctx)
 	if err != nil {
 		return err
 	}
-	out := reportapi.AreaSettings{Type: "FeatureCollection", Languages: h.languages, Located: located, LeftOut: int32(leftOut), Features: make([]reportapi.AreaSetting, len(list.InUse()))}
+	out := reportapi.AreaSettings{Type: "FeatureCollection", Languages: h.Languages, Located: located, LeftOut: int32(leftOut), Features: make([]reportapi.AreaSetting, len(list.InUse()))}
 	for i, a := range list.InUse() {
 		out.Features[i] = reportapi.AreaSetting{Type: "Feature", Properties: reportapi.AreaNames{Code: a.Code, Names: a.Names}}
 		if !without {
@@ -97,11 +85,7 @@ func (h areas) answer(ctx context.Context, w http.ResponseWriter, list *area.Lis
 }
 
 // set handles PUT /reports/areas.
-func (h areas) set(w http.ResponseWriter, r *http.Request) error {
-	at, err := ifMatch(r)
-	if err != nil {
-		return err
-	}
+func (h Areas) set(w http.ResponseWriter, r *http.Request) error {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return fmt.Errorf("read areas: %w", err)
@@ -110,7 +94,7 @@ func (h areas) set(w http.ResponseWriter, r *http.Request) error {
 	if !utf8.Valid(body) || !json.Valid(body) {
 		return service.MalformedBody.New("the file must be JSON in UTF-8")
 	}
-	parsed, leftOut, faults := area.Parse(body, h.languages)
+	parsed, leftOut, faults := area.Parse(body, h.Languages)
 	if len(faults) > 0 {
 		fields := make([]service.FieldError, len(faults))
 		for i, f := range faults {
@@ -118,7 +102,7 @@ func (h areas) set(w http.ResponseWriter, r *http.Request) error {
 		}
 		return service.InvalidInput.New("the areas stay as they were", fields...)
 	}
-	stored, err := h.store.Replace(r.Context(), parsed, at, caller(r).AsOfficial())
+	stored, err := h.Areas.Replace(r.Context(), parsed, ifMatch(r), user(r).AsOfficial())
 	if err != nil {
 		return err
 	}

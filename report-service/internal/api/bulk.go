@@ -12,17 +12,29 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// moveReports handles POST /reports/moves.
-func (h workbenchHandlers) moveReports(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[reportapi.BulkMove](r)
-	if err != nil {
-		return err
+// Moves are those of many reports at once.
+type Moves struct {
+	Workbench *postgres.Workbench
+	Reports   *postgres.Reports
+}
+
+// Operations are those on many reports.
+func (h Moves) Operations() openapi.Operations {
+	return openapi.Operations{
+		"moveReports":   {Handler: service.Decoded(h.moveReports), Timeout: changeTimeout},
+		"listBulkMoves": {Handler: h.listBulkMoves, Timeout: service.DefaultTimeout},
 	}
-	by := caller(r).AsOfficial()
+}
+
+// moveReports handles POST /reports/moves.
+func (h Moves) moveReports(w http.ResponseWriter, r *http.Request, req reportapi.BulkMove) error {
+	by := user(r).AsOfficial()
 	bulk := report.BulkMove{By: by, To: report.Status(req.Status), Note: strings.TrimSpace(req.Note)}
 	given := make(map[uuid.UUID]bool)
 	for i, rep := range req.Reports {
@@ -36,7 +48,7 @@ func (h workbenchHandlers) moveReports(w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	entry, earlier, err := h.workbench.BeginBulkMove(r.Context(), bulk, idempotent)
+	entry, earlier, err := h.Workbench.BeginBulkMove(r.Context(), bulk, idempotent)
 	if err != nil {
 		return err
 	}
@@ -54,7 +66,7 @@ func (h workbenchHandlers) moveReports(w http.ResponseWriter, r *http.Request) e
 			if rep.Version > 0 {
 				move.IfMatch = report.VersionOnly(rep.Version)
 			}
-			view, err := h.reports.Move(ctx, rep.ID, move)
+			view, err := h.Reports.Move(ctx, rep.ID, move)
 			out.Results[i] = reportapi.MoveResult{ID: rep.ID, Moved: err == nil, Version: view.Version}
 			refusal, ok := errors.AsType[*fault.Error](err)
 			if err != nil && (!ok || refusal.Kind == fault.Unavailable) {
@@ -82,7 +94,7 @@ func (h workbenchHandlers) moveReports(w http.ResponseWriter, r *http.Request) e
 	if idempotent != nil {
 		idempotent.Response = body
 	}
-	if err := h.workbench.EndBulkMove(r.Context(), entry, refused, idempotent); err != nil {
+	if err := h.Workbench.EndBulkMove(r.Context(), entry, refused, idempotent); err != nil {
 		return err
 	}
 	service.WriteJSON(w, http.StatusOK, body)
@@ -102,20 +114,14 @@ func problemName(kind fault.Kind) string {
 }
 
 // listBulkMoves handles GET /reports/moves.
-func (h workbenchHandlers) listBulkMoves(w http.ResponseWriter, r *http.Request) error {
-	limit, err := intParam(r, "limit")
+func (h Moves) listBulkMoves(w http.ResponseWriter, r *http.Request) error {
+	moves, err := h.Workbench.BulkMoves(r.Context(), intParam(r, "limit"))
 	if err != nil {
 		return err
 	}
-	moves, err := h.workbench.BulkMoves(r.Context(), limit)
-	if err != nil {
-		return err
-	}
-	out := reportapi.BulkMoves{Moves: make([]reportapi.BulkMoveEntry, len(moves))}
-	for i, m := range moves {
-		out.Moves[i] = reportapi.BulkMoveEntry{
+	return service.Encode(w, http.StatusOK, reportapi.BulkMoves{Moves: each(moves, func(m report.BulkMove) reportapi.BulkMoveEntry {
+		return reportapi.BulkMoveEntry{
 			At: m.At, By: personOf(&m.By), Status: reportapi.Status(m.To), Note: m.Note, Reports: m.Reports, Refused: m.Refused, Ended: m.Refused != nil,
 		}
-	}
-	return service.Encode(w, http.StatusOK, out)
+	})})
 }

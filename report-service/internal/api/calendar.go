@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,27 +9,24 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
-	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 )
 
-// A DeadlineStore keeps the city's calendar and its targets.
-type DeadlineStore interface {
-	Calendar(ctx context.Context) (calendar.Calendar, error)
-	SetCalendar(ctx context.Context, c calendar.Calendar, targets map[int32]time.Duration, by report.Official) error
+// A Calendar is that of the city, with its targets.
+type Calendar struct {
+	Deadlines  *postgres.Deadlines
+	Categories *postgres.Categories
 }
 
-type deadlineHandlers struct {
-	deadlines  DeadlineStore
-	categories CategoryStore
-}
-
-func (h deadlineHandlers) operations() operations {
-	return operations{
+// Operations are those on the calendar.
+func (h Calendar) Operations() openapi.Operations {
+	return openapi.Operations{
 		"getCalendar": {Handler: h.getCalendar, Timeout: service.DefaultTimeout},
-		"setCalendar": {Handler: h.setCalendar, Timeout: service.DefaultTimeout},
+		"setCalendar": {Handler: service.Decoded(h.setCalendar), Timeout: service.DefaultTimeout},
 	}
 }
 
@@ -38,12 +34,12 @@ func (h deadlineHandlers) operations() operations {
 var weekdays = [7]reportapi.Weekday{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
 
 // getCalendar handles GET /reports/calendar.
-func (h deadlineHandlers) getCalendar(w http.ResponseWriter, r *http.Request) error {
-	days, err := h.deadlines.Calendar(r.Context())
+func (h Calendar) getCalendar(w http.ResponseWriter, r *http.Request) error {
+	days, err := h.Deadlines.Calendar(r.Context())
 	if err != nil {
 		return err
 	}
-	list, err := h.categories.List(r.Context())
+	list, err := h.Categories.List(r.Context())
 	if err != nil {
 		return err
 	}
@@ -68,12 +64,9 @@ func (h deadlineHandlers) getCalendar(w http.ResponseWriter, r *http.Request) er
 func clockText(minutes int) string { return schedule.Clock(minutes).String() }
 
 // setCalendar handles PUT /reports/calendar.
-func (h deadlineHandlers) setCalendar(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[reportapi.Calendar](r)
-	if err != nil {
-		return err
-	}
+func (h Calendar) setCalendar(w http.ResponseWriter, r *http.Request, req reportapi.Calendar) error {
 	var days calendar.Calendar
+	var err error
 	if days.Zone, err = schedule.Zone(req.Zone); err != nil {
 		return fault.NewInvalid("/zone", err.Error())
 	}
@@ -121,7 +114,7 @@ func (h deadlineHandlers) setCalendar(w http.ResponseWriter, r *http.Request) er
 		}
 		targets[t.CategoryID] = time.Duration(t.Hours) * time.Hour
 	}
-	if err := h.deadlines.SetCalendar(r.Context(), days, targets, caller(r).AsOfficial()); err != nil {
+	if err := h.Deadlines.SetCalendar(r.Context(), days, targets, user(r).AsOfficial()); err != nil {
 		return err
 	}
 	return h.getCalendar(w, r)

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,41 +9,27 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// A CategoryStore keeps the city's categories.
-type CategoryStore interface {
-	List(ctx context.Context) (report.CategoryList, error)
-	Category(ctx context.Context, id int32) (report.Category, error)
-	Replace(ctx context.Context, categories []report.Category, at report.Versions, by report.Official) (report.CategoryList, error)
-	Changes(ctx context.Context, limit int) ([]report.CategoryChange, error)
-}
+// Categories are the city's categories, in the languages that its residents read.
+type Categories struct{ City }
 
-// categories are the city's categories, in the languages that its residents read.
-type categories struct {
-	store     CategoryStore
-	languages []string // the city's first one first
-}
-
-func (h categories) operations() operations {
-	return operations{
+// Operations are those on categories.
+func (h Categories) Operations() openapi.Operations {
+	return openapi.Operations{
 		"listCategories":      {Handler: h.list, Timeout: service.DefaultTimeout},
 		"getCategorySettings": {Handler: h.settings, Timeout: service.DefaultTimeout},
-		"setCategories":       {Handler: h.set, Timeout: service.DefaultTimeout},
+		"setCategories":       {Handler: service.Decoded(h.set), Timeout: service.DefaultTimeout},
 		"listCategoryChanges": {Handler: h.changes, Timeout: service.DefaultTimeout},
 	}
 }
 
-// languageOf returns the city's language that the author of r prefers.
-func (h categories) languageOf(r *http.Request) string {
-	return service.PreferredLanguage(r.Header.Get("Accept-Language"), h.languages...)
-}
-
 // list handles GET /categories.
-func (h categories) list(w http.ResponseWriter, r *http.Request) error {
-	list, err := h.store.List(r.Context())
+func (h Categories) list(w http.ResponseWriter, r *http.Request) error {
+	list, err := h.Categories.List(r.Context())
 	if err != nil {
 		return err
 	}
@@ -54,7 +39,7 @@ func (h categories) list(w http.ResponseWriter, r *http.Request) error {
 		if c.Retired && !all {
 			continue
 		}
-		t := c.Text(language, h.languages[0])
+		t := c.Text(language, h.Languages[0])
 		out.Categories = append(out.Categories, reportapi.Category{
 			ID: c.ID, Name: t.Name, Hint: t.Hint, Group: t.Group, Icon: c.Icon, AcceptsReports: c.Accepts && !c.Retired, Retired: c.Retired,
 		})
@@ -75,16 +60,16 @@ func (h categories) list(w http.ResponseWriter, r *http.Request) error {
 }
 
 // settings handles GET /reports/categories.
-func (h categories) settings(w http.ResponseWriter, r *http.Request) error {
-	list, err := h.store.List(r.Context())
+func (h Categories) settings(w http.ResponseWriter, r *http.Request) error {
+	list, err := h.Categories.List(r.Context())
 	if err != nil {
 		return err
 	}
 	return h.answer(w, list)
 }
 
-func (h categories) answer(w http.ResponseWriter, list report.CategoryList) error {
-	out := reportapi.CategorySettings{Languages: h.languages, Categories: make([]reportapi.CategorySetting, len(list.Categories))}
+func (h Categories) answer(w http.ResponseWriter, list report.CategoryList) error {
+	out := reportapi.CategorySettings{Languages: h.Languages, Categories: make([]reportapi.CategorySetting, len(list.Categories))}
 	for i, c := range list.Categories {
 		setting := reportapi.CategorySetting{ID: c.ID, Icon: c.Icon, AcceptsReports: c.Accepts, Retired: c.Retired, Texts: []reportapi.CategoryText{}}
 		for language, t := range c.Texts {
@@ -98,15 +83,7 @@ func (h categories) answer(w http.ResponseWriter, list report.CategoryList) erro
 }
 
 // set handles PUT /reports/categories.
-func (h categories) set(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[reportapi.NewCategories](r)
-	if err != nil {
-		return err
-	}
-	at, err := ifMatch(r)
-	if err != nil {
-		return err
-	}
+func (h Categories) set(w http.ResponseWriter, r *http.Request, req reportapi.NewCategories) error {
 	list := make([]report.Category, len(req.Categories))
 	for i, c := range req.Categories {
 		list[i] = report.Category{ID: c.ID, Icon: c.Icon, Accepts: c.AcceptsReports, Texts: make(map[string]report.CategoryText, len(c.Texts))}
@@ -116,12 +93,12 @@ func (h categories) set(w http.ResponseWriter, r *http.Request) error {
 			}
 			list[i].Texts[t.Language] = report.CategoryText{Name: t.Name, Hint: t.Hint, Group: t.Group}
 		}
-		list[i].Name = list[i].Texts[h.languages[0]].Name
+		list[i].Name = list[i].Texts[h.Languages[0]].Name
 	}
-	if err := report.CheckCategories(list, h.languages); err != nil {
+	if err := report.CheckCategories(list, h.Languages); err != nil {
 		return err
 	}
-	stored, err := h.store.Replace(r.Context(), list, at, caller(r).AsOfficial())
+	stored, err := h.Categories.Replace(r.Context(), list, ifMatch(r), user(r).AsOfficial())
 	if err != nil {
 		return err
 	}
@@ -129,15 +106,13 @@ func (h categories) set(w http.ResponseWriter, r *http.Request) error {
 }
 
 // changes handles GET /reports/categories/changes.
-func (h categories) changes(w http.ResponseWriter, r *http.Request) error {
+func (h Categories) changes(w http.ResponseWriter, r *http.Request) error {
 	const most = 50
-	changes, err := h.store.Changes(r.Context(), most)
+	changes, err := h.Categories.Changes(r.Context(), most)
 	if err != nil {
 		return err
 	}
-	out := reportapi.CategoryChanges{Changes: make([]reportapi.CategoryChange, len(changes))}
-	for i, c := range changes {
-		out.Changes[i] = reportapi.CategoryChange{At: c.At, Actor: c.Actor, ActorName: c.ActorName, Added: c.Added, Changed: c.Changed, Retired: c.Retired, Moved: c.Moved}
-	}
-	return service.Encode(w, http.StatusOK, out)
+	return service.Encode(w, http.StatusOK, reportapi.CategoryChanges{Changes: each(changes, func(c report.CategoryChange) reportapi.CategoryChange {
+		return reportapi.CategoryChange{At: c.At, Actor: c.Actor, ActorName: c.ActorName, Added: c.Added, Changed: c.Changed, Retired: c.Retired, Moved: c.Moved}
+	})})
 }

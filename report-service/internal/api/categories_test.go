@@ -13,7 +13,6 @@ import (
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
 )
 
 // A city begins with eleven categories, each with a name and a hint in both languages.
@@ -252,7 +251,7 @@ func (s *testServer) html(path string) string {
 // until it has written others.
 func TestLanguageWithoutTexts(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, func(c *api.Config) { c.Languages = []string{"en", "id", "nl"} })
+	s := newServer(t, func(p *parts) { p.Languages = []string{"en", "id", "nl"} })
 	list, a := ok[reportapi.CategoryList](s, call{method: "GET", path: "/categories", headers: map[string]string{"Accept-Language": "nl"}}, http.StatusOK)
 	if a.Header.Get("Content-Language") != "nl" || list.Categories[1].Name != "Street lights and signals" {
 		t.Errorf("in Dutch: %+v, want the English texts", list.Categories[1])

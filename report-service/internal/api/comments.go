@@ -1,58 +1,47 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// A CommentStore keeps what residents say about reports.
-type CommentStore interface {
-	Add(ctx context.Context, c *report.WrittenComment, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
-	List(ctx context.Context, reportID uuid.UUID, after *report.Cursor, limit int, reader report.User) (report.CommentPage, error)
-	Hide(ctx context.Context, reportID, id uuid.UUID, reason string, by report.Official) error
-	Show(ctx context.Context, reportID, id uuid.UUID, by report.Official) error
-	See(ctx context.Context, reportID, id uuid.UUID) error
+// Comments are what residents say about reports.
+type Comments struct {
+	Store   *postgres.Comments // nil in a city whose residents write none
+	PerUser ratelimit.Limit
+	Guests  bool // whether guests comment
 }
 
-type commentHandlers struct {
-	comments CommentStore       // nil in a city whose residents write none
-	writing  *ratelimit.Limiter // by user
-	guests   bool               // whether guests comment
-}
-
-func (h commentHandlers) operations() operations {
-	if h.comments == nil {
+// Operations are those on comments.
+func (h Comments) Operations() openapi.Operations {
+	if h.Store == nil {
 		none := service.Operation{Handler: func(http.ResponseWriter, *http.Request) error { return report.ErrNoComments }, Timeout: service.DefaultTimeout}
-		return operations{"listComments": none, "addComment": none, "hideComment": none, "showComment": none, "seeComments": none}
+		return openapi.Operations{"listComments": none, "addComment": none, "hideComment": none, "showComment": none, "seeComments": none}
 	}
-	return operations{
+	add := limited(ratelimit.New(h.PerUser), forGuests(h.Guests, report.ErrNoGuestComments, service.Decoded(h.addComment)))
+	return openapi.Operations{
 		"listComments": {Handler: h.listComments, Timeout: service.DefaultTimeout},
-		"addComment":   {Handler: limited(h.writing, forGuests(h.guests, report.ErrNoGuestComments, h.addComment)), Timeout: changeTimeout},
-		"hideComment":  {Handler: h.hideComment, Timeout: changeTimeout},
+		"addComment":   {Handler: add, Timeout: changeTimeout},
+		"hideComment":  {Handler: service.Decoded(h.hideComment), Timeout: changeTimeout},
 		"showComment":  {Handler: h.showComment, Timeout: changeTimeout},
 		"seeComments":  {Handler: h.seeComments, Timeout: changeTimeout},
 	}
 }
 
 // addComment handles POST /reports/{id}/comments.
-func (h commentHandlers) addComment(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[reportapi.NewComment](r)
-	if err != nil {
-		return err
-	}
-	by := caller(r)
+func (h Comments) addComment(w http.ResponseWriter, r *http.Request, req reportapi.NewComment) error {
+	by := user(r)
 	if by.Guest && !req.Anonymous {
 		return fault.NewInvalid("/anonymous", "must be true: a guest has no name")
 	}
@@ -70,7 +59,7 @@ func (h commentHandlers) addComment(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	earlier, err := h.comments.Add(r.Context(), &comment, idempotent)
+	earlier, err := h.Store.Add(r.Context(), &comment, idempotent)
 	if err != nil {
 		return fmt.Errorf("add comment: %w", err)
 	}
@@ -83,30 +72,17 @@ func (h commentHandlers) addComment(w http.ResponseWriter, r *http.Request) erro
 }
 
 // listComments handles GET /reports/{id}/comments.
-func (h commentHandlers) listComments(w http.ResponseWriter, r *http.Request) error {
-	id, query := pathID(r), r.URL.Query()
-	var after *report.Cursor
-	if query.Has("cursor") {
-		var err error
-		if after, err = report.ParseCursor(query.Get("cursor")); err == nil {
-			err = after.OfComments(id)
-		}
-		if err != nil {
-			return invalid("cursor", err)
-		}
-	}
-	limit, err := intParam(r, "limit")
+func (h Comments) listComments(w http.ResponseWriter, r *http.Request) error {
+	id := pathID(r)
+	after, err := readCursor(r, func(c *report.Cursor) error { return c.OfComments(id) })
 	if err != nil {
 		return err
 	}
-	page, err := h.comments.List(r.Context(), id, after, limit, caller(r))
+	page, err := h.Store.List(r.Context(), id, after, intParam(r, "limit"), user(r))
 	if err != nil {
 		return err
 	}
-	out := reportapi.CommentPage{Comments: make([]reportapi.Comment, len(page.Comments)), Count: page.Count}
-	for i, c := range page.Comments {
-		out.Comments[i] = commentOf(c)
-	}
+	out := reportapi.CommentPage{Comments: each(page.Comments, commentOf), Count: page.Count}
 	if page.Next != nil {
 		out.NextCursor = page.Next.String()
 		service.NextLink(w, r, out.NextCursor)
@@ -115,37 +91,28 @@ func (h commentHandlers) listComments(w http.ResponseWriter, r *http.Request) er
 }
 
 // hideComment handles PUT /reports/{id}/comments/{comment_id}/hidden.
-func (h commentHandlers) hideComment(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[reportapi.CommentHiding](r)
-	if err != nil {
-		return err
-	}
-	if err := h.comments.Hide(r.Context(), pathID(r), pathComment(r), strings.TrimSpace(req.Reason), caller(r).AsOfficial()); err != nil {
+func (h Comments) hideComment(w http.ResponseWriter, r *http.Request, req reportapi.CommentHiding) error {
+	if err := h.Store.Hide(r.Context(), pathID(r), openapi.PathID(r, "comment_id"), strings.TrimSpace(req.Reason), user(r).AsOfficial()); err != nil {
 		return fmt.Errorf("hide comment: %w", err)
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return service.NoContent(w)
 }
 
 // showComment handles DELETE /reports/{id}/comments/{comment_id}/hidden.
-func (h commentHandlers) showComment(w http.ResponseWriter, r *http.Request) error {
-	if err := h.comments.Show(r.Context(), pathID(r), pathComment(r), caller(r).AsOfficial()); err != nil {
+func (h Comments) showComment(w http.ResponseWriter, r *http.Request) error {
+	if err := h.Store.Show(r.Context(), pathID(r), openapi.PathID(r, "comment_id"), user(r).AsOfficial()); err != nil {
 		return fmt.Errorf("show comment: %w", err)
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return service.NoContent(w)
 }
 
 // seeComments handles PUT /reports/{id}/comments/{comment_id}/seen.
-func (h commentHandlers) seeComments(w http.ResponseWriter, r *http.Request) error {
-	if err := h.comments.See(r.Context(), pathID(r), pathComment(r)); err != nil {
+func (h Comments) seeComments(w http.ResponseWriter, r *http.Request) error {
+	if err := h.Store.See(r.Context(), pathID(r), openapi.PathID(r, "comment_id")); err != nil {
 		return err
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return service.NoContent(w)
 }
-
-func pathComment(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("comment_id")) }
 
 func commentOf(v report.CommentView) reportapi.Comment {
 	return reportapi.Comment{

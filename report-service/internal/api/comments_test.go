@@ -11,7 +11,6 @@ import (
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
 )
 
 // say is a request to comment on the report at path.
@@ -145,7 +144,7 @@ func TestHiddenComments(t *testing.T) {
 
 func TestLimitOfComments(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, func(cfg *api.Config) { cfg.CommentsPerUser = ratelimit.Limit{Turns: 2, Period: time.Hour} })
+	s := newServer(t, func(p *parts) { p.Comments.PerUser = ratelimit.Limit{Turns: 2, Period: time.Hour} })
 	ann, bob := token(t, "ann", auth.Resident), token(t, "bob", auth.Resident)
 	path := "/reports/" + s.file(ann, "public").ID.String()
 	for range 2 {
@@ -159,7 +158,7 @@ func TestLimitOfComments(t *testing.T) {
 // In a city without comments everything about them is answered so.
 func TestCommentsSwitchedOff(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, func(cfg *api.Config) { cfg.Comments = nil })
+	s := newServer(t, func(p *parts) { p.Comments.Store = nil })
 	ann, olga := token(t, "ann", auth.Resident), token(t, "olga", auth.Official)
 	path := "/reports/" + s.file(ann, "public").ID.String()
 	hidden := path + "/comments/" + uuid.NewString() + "/hidden"

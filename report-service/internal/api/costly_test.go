@@ -10,7 +10,6 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -51,7 +50,6 @@ func TestHiddenReportIsInNoSharedCluster(t *testing.T) {
 
 // slowMaps are reports whose map takes until the test ends.
 type slowMaps struct {
-	api.ReportStore
 	begun chan struct{}
 	end   chan struct{}
 }
@@ -65,9 +63,10 @@ func (s slowMaps) Map(ctx context.Context, _ report.Filter, _ report.Grid, _ int
 	return report.Map{}, ctx.Err()
 }
 
+func (slowMaps) Hidden(context.Context) (string, error) { return "", nil }
+
 // slowLists are reports whose list takes until the test ends.
 type slowLists struct {
-	api.ReportStore
 	end chan struct{}
 }
 
@@ -85,9 +84,8 @@ func (s slowLists) List(ctx context.Context, filter report.Filter, _ *report.Cur
 func TestSortedListsOfAnAddressAreLimited(t *testing.T) {
 	t.Parallel()
 	lists := slowLists{end: make(chan struct{})}
-	s := newServer(t, func(cfg *api.Config) {
-		lists.ReportStore = cfg.Reports
-		cfg.Reports, cfg.CostlyAtOnce = lists, 4
+	s := newServer(t, func(p *parts) {
+		p.Lists.Reports, p.CostlyAtOnce = lists, 4
 	})
 	list := func(order string) call {
 		return call{method: "GET", path: "/reports?order=" + order, headers: map[string]string{"X-Forwarded-For": "192.0.2.1"}}
@@ -113,9 +111,8 @@ func TestSortedListsOfAnAddressAreLimited(t *testing.T) {
 func TestMapsOfAnAddressAreLimited(t *testing.T) {
 	t.Parallel()
 	maps := slowMaps{begun: make(chan struct{}, 100), end: make(chan struct{})}
-	s := newServer(t, func(cfg *api.Config) {
-		maps.ReportStore = cfg.Reports
-		cfg.Reports, cfg.CostlyAtOnce = maps, 4
+	s := newServer(t, func(p *parts) {
+		p.Map.Reports, p.CostlyAtOnce = maps, 4
 	})
 	ask := func(address string) call {
 		return call{method: "GET", path: "/map/points?bbox=107,-7,108,-6&zoom=12&q=lamp", headers: map[string]string{"X-Forwarded-For": address}}
@@ -146,19 +143,16 @@ func TestMapsOfAnAddressAreLimited(t *testing.T) {
 
 // slowExports are queues whose parts of exports take until the test ends.
 type slowExports struct {
-	api.WorkbenchStore
 	begun, end    chan struct{}
 	running, most *atomic.Int64
 }
 
-func (s slowExports) Queue(ctx context.Context, f report.Filter, after *report.Cursor, limit int) (report.Queue, error) {
-	if limit == 1000 {
-		s.most.Store(max(s.running.Add(1), s.most.Load()))
-		defer s.running.Add(-1)
-		s.begun <- struct{}{}
-		<-s.end
-	}
-	return s.WorkbenchStore.Queue(ctx, f, after, limit)
+func (s slowExports) Queue(context.Context, report.Filter, *report.Cursor, int) (report.Queue, error) {
+	s.most.Store(max(s.running.Add(1), s.most.Load()))
+	defer s.running.Add(-1)
+	s.begun <- struct{}{}
+	<-s.end
+	return report.Queue{}, nil
 }
 
 // An official who exports many times at once runs one export at a time. Neither other
@@ -166,9 +160,8 @@ func (s slowExports) Queue(ctx context.Context, f report.Filter, after *report.C
 func TestExportsOfAnOfficialTakeTurns(t *testing.T) {
 	t.Parallel()
 	exports := slowExports{begun: make(chan struct{}, 100), end: make(chan struct{}), running: new(atomic.Int64), most: new(atomic.Int64)}
-	s := newServer(t, func(cfg *api.Config) {
-		exports.WorkbenchStore = cfg.Workbench
-		cfg.Workbench, cfg.CostlyAtOnce = exports, 8
+	s := newServer(t, func(p *parts) {
+		p.Exports.Workbench, p.CostlyAtOnce = exports, 8
 	})
 	export := func(official string) call {
 		return call{method: "GET", path: "/reports/export", token: token(t, official, auth.Official)}

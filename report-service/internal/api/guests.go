@@ -8,29 +8,24 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// A GuestStore keeps what the city has to know of people without an account.
-type GuestStore interface {
-	Switch(ctx context.Context) (report.GuestSwitch, error)
-	SetSwitch(ctx context.Context, open bool, reason string, by report.Official) (report.GuestSwitch, error)
-	NewCode(ctx context.Context, id string) (code string, expires time.Time, err error)
-	Redeem(ctx context.Context, code string) (id string, err error)
-	Reports(ctx context.Context, id string) (int64, error)
-	Adopt(ctx context.Context, guestID, accountID string) (int64, error)
-}
-
-// Guests say how people report without an account.
+// Guests are people who report without an account.
 type Guests struct {
 	On         bool // otherwise there are none, and tokens of guests are refused
-	Store      GuestStore
+	Store      *postgres.Guests
+	Auth       *auth.Verifier
 	PerDay     int // reports of each guest
 	PerAddress ratelimit.Limit
 	Votes      bool
 	Comments   bool
+
+	making, trying *ratelimit.Limiter // by address
 }
 
 const (
@@ -40,30 +35,20 @@ const (
 	triesPerAddress = 30
 )
 
-type guestHandlers struct {
-	Guests
-	auth                   *auth.Verifier
-	making, coding, trying *ratelimit.Limiter // by address, guest, address
-}
-
-func newGuestHandlers(g Guests, verifier *auth.Verifier) guestHandlers {
-	return guestHandlers{
-		g, verifier, ratelimit.New(g.PerAddress),
-		ratelimit.New(ratelimit.Limit{Turns: codesPerGuest, Period: time.Hour}), ratelimit.New(ratelimit.Limit{Turns: triesPerAddress, Period: time.Hour}),
-	}
-}
-
-func (h guestHandlers) operations() operations {
-	all := operations{
+// Operations are those on guests.
+func (h Guests) Operations() openapi.Operations {
+	h.making, h.trying = ratelimit.New(h.PerAddress), ratelimit.New(ratelimit.Limit{Turns: triesPerAddress, Period: time.Hour})
+	coding := ratelimit.New(ratelimit.Limit{Turns: codesPerGuest, Period: time.Hour})
+	all := openapi.Operations{
 		"readGuests":       {Handler: h.read, Timeout: service.DefaultTimeout},
 		"createGuest":      {Handler: h.create, Timeout: changeTimeout},
-		"createGuestCode":  {Handler: limited(h.coding, h.createCode), Timeout: changeTimeout},
-		"openGuestSession": {Handler: h.openSession, Timeout: changeTimeout},
+		"createGuestCode":  {Handler: limited(coding, h.createCode), Timeout: changeTimeout},
+		"openGuestSession": {Handler: service.Decoded(h.openSession), Timeout: changeTimeout},
 		"readAdoption":     {Handler: h.readAdoption, Timeout: service.DefaultTimeout},
 		"adoptGuest":       {Handler: h.adopt, Timeout: service.DefaultTimeout},
 		"declineAdoption":  {Handler: h.decline, Timeout: service.DefaultTimeout},
 		"readGuestSwitch":  {Handler: h.readSwitch, Timeout: service.DefaultTimeout},
-		"setGuestSwitch":   {Handler: h.setSwitch, Timeout: changeTimeout},
+		"setGuestSwitch":   {Handler: service.Decoded(h.setSwitch), Timeout: changeTimeout},
 	}
 	if !h.On {
 		for name := range all {
@@ -74,7 +59,7 @@ func (h guestHandlers) operations() operations {
 }
 
 // read handles GET /guests.
-func (h guestHandlers) read(w http.ResponseWriter, r *http.Request) error {
+func (h Guests) read(w http.ResponseWriter, r *http.Request) error {
 	now, err := h.Store.Switch(r.Context())
 	if err != nil {
 		return err
@@ -90,8 +75,8 @@ var (
 )
 
 // create handles POST /guests.
-func (h guestHandlers) create(w http.ResponseWriter, r *http.Request) error {
-	if caller(r).ID != "" {
+func (h Guests) create(w http.ResponseWriter, r *http.Request) error {
+	if user(r).ID != "" {
 		return report.ErrSignedIn
 	}
 	if err := h.open(r.Context()); err != nil {
@@ -102,7 +87,7 @@ func (h guestHandlers) create(w http.ResponseWriter, r *http.Request) error {
 		problem.RetryAfter = wait
 		return problem.New("try again later, or sign in with an account")
 	}
-	return h.auth.OpenGuest(w, r, auth.NewGuest())
+	return h.Auth.OpenGuest(w, r, auth.NewGuest())
 }
 
 // open returns an error while an operator has closed reporting without an account.
@@ -115,11 +100,11 @@ func (h Guests) open(ctx context.Context) error {
 }
 
 // createCode handles POST /guests/code.
-func (h guestHandlers) createCode(w http.ResponseWriter, r *http.Request) error {
-	if !caller(r).Guest {
+func (h Guests) createCode(w http.ResponseWriter, r *http.Request) error {
+	if !user(r).Guest {
 		return report.ErrOnlyGuests
 	}
-	code, expires, err := h.Store.NewCode(r.Context(), caller(r).ID)
+	code, expires, err := h.Store.NewCode(r.Context(), user(r).ID)
 	if err != nil {
 		return err
 	}
@@ -128,12 +113,8 @@ func (h guestHandlers) createCode(w http.ResponseWriter, r *http.Request) error 
 }
 
 // openSession handles POST /guests/session. Every try counts, also a right one.
-func (h guestHandlers) openSession(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[reportapi.GuestCodeEntry](r)
-	if err != nil {
-		return err
-	}
-	if caller(r).ID != "" {
+func (h Guests) openSession(w http.ResponseWriter, r *http.Request, req reportapi.GuestCodeEntry) error {
+	if user(r).ID != "" {
 		return report.ErrSignedIn
 	}
 	code, err := report.ParseGuestCode(req.Code)
@@ -145,16 +126,16 @@ func (h guestHandlers) openSession(w http.ResponseWriter, r *http.Request) error
 		if err != nil {
 			return err
 		}
-		return h.auth.OpenGuest(w, r, id)
+		return h.Auth.OpenGuest(w, r, id)
 	}, w, r)
 }
 
 // guestOf returns the guest whom the caller, an account, may take over.
-func (h guestHandlers) guestOf(r *http.Request) (string, error) {
-	if caller(r).Guest {
+func (h Guests) guestOf(r *http.Request) (string, error) {
+	if user(r).Guest {
 		return "", report.ErrNotGuests
 	}
-	guest, ok := h.auth.Guest(r)
+	guest, ok := h.Auth.Guest(r)
 	if !ok {
 		return "", report.ErrNoGuest
 	}
@@ -162,7 +143,7 @@ func (h guestHandlers) guestOf(r *http.Request) (string, error) {
 }
 
 // readAdoption handles GET /guests/adoption.
-func (h guestHandlers) readAdoption(w http.ResponseWriter, r *http.Request) error {
+func (h Guests) readAdoption(w http.ResponseWriter, r *http.Request) error {
 	id, err := h.guestOf(r)
 	if err != nil {
 		return err
@@ -176,29 +157,28 @@ func (h guestHandlers) readAdoption(w http.ResponseWriter, r *http.Request) erro
 }
 
 // adopt handles POST /guests/adoption.
-func (h guestHandlers) adopt(w http.ResponseWriter, r *http.Request) error {
+func (h Guests) adopt(w http.ResponseWriter, r *http.Request) error {
 	id, err := h.guestOf(r)
 	if err != nil {
 		return err
 	}
-	reports, err := h.Store.Adopt(r.Context(), id, caller(r).ID)
+	reports, err := h.Store.Adopt(r.Context(), id, user(r).ID)
 	if err != nil {
 		return err
 	}
-	h.auth.ForgetGuest(w, r)
+	h.Auth.ForgetGuest(w, r)
 	w.Header().Set("Cache-Control", "no-store")
 	return service.Encode(w, http.StatusOK, reportapi.Adoption{Reports: reports})
 }
 
 // decline handles DELETE /guests/adoption.
-func (h guestHandlers) decline(w http.ResponseWriter, r *http.Request) error {
-	h.auth.ForgetGuest(w, r)
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+func (h Guests) decline(w http.ResponseWriter, r *http.Request) error {
+	h.Auth.ForgetGuest(w, r)
+	return service.NoContent(w)
 }
 
 // readSwitch handles GET /admin/reports/guests.
-func (h guestHandlers) readSwitch(w http.ResponseWriter, r *http.Request) error {
+func (h Guests) readSwitch(w http.ResponseWriter, r *http.Request) error {
 	now, err := h.Store.Switch(r.Context())
 	if err != nil {
 		return err
@@ -208,12 +188,8 @@ func (h guestHandlers) readSwitch(w http.ResponseWriter, r *http.Request) error 
 }
 
 // setSwitch handles PUT /admin/reports/guests.
-func (h guestHandlers) setSwitch(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[reportapi.GuestSwitchChange](r)
-	if err != nil {
-		return err
-	}
-	now, err := h.Store.SetSwitch(r.Context(), req.Open, req.Reason, caller(r).AsOfficial())
+func (h Guests) setSwitch(w http.ResponseWriter, r *http.Request, req reportapi.GuestSwitchChange) error {
+	now, err := h.Store.SetSwitch(r.Context(), req.Open, req.Reason, user(r).AsOfficial())
 	if err != nil {
 		return err
 	}
@@ -227,23 +203,13 @@ func switchOf(s report.GuestSwitch) reportapi.GuestSwitch {
 
 // mayFile returns why a guest may not file a report of that privacy now; nil for accounts.
 func (h Guests) mayFile(r *http.Request, privacy report.Privacy) error {
-	if !caller(r).Guest {
+	if !user(r).Guest {
 		return nil
 	}
 	if privacy != report.Anonymous {
 		return report.ErrNamedGuest
 	}
 	return h.open(r.Context())
-}
-
-// forGuests answers guests with refusal, unless they are allowed.
-func forGuests(allowed bool, refusal error, h service.HandlerFunc) service.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if caller(r).Guest && !allowed {
-			return refusal
-		}
-		return h(w, r)
-	}
 }
 
 // quotaProblem returns err, or the problem that it is for the client if a guest has filed
@@ -257,6 +223,3 @@ func quotaProblem(err error) error {
 	problem.RetryAfter = quota.Wait
 	return problem.New(quota.Error())
 }
-
-// networkOf returns the network of the client, as which all its addresses count.
-func networkOf(r *http.Request) string { return service.Network(service.ClientAddress(r)).String() }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
 )
 
 // Limits of guests in the city of the tests.
@@ -114,7 +113,7 @@ func TestGuestFilesAndReads(t *testing.T) {
 	g.want("DELETE", "/reports/"+id.String(), "", http.StatusOK, "")
 	s.browser("192.0.2.1").want("POST", "/guests/code", "", http.StatusUnauthorized, "unauthenticated")
 
-	none := newServer(t, func(cfg *api.Config) { cfg.Guests.On = false })
+	none := newServer(t, func(p *parts) { p.Guests.On = false })
 	none.browser("192.0.2.1").want("POST", "/guests", "", http.StatusNotFound, "no-guests")
 	none.browser("192.0.2.1").want("GET", "/guests", "", http.StatusNotFound, "no-guests")
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
 )
 
 // fromTelephone is what an official enters during a call.
@@ -65,7 +64,7 @@ func TestFilingForSomebody(t *testing.T) {
 // The limit of residents does not hold for officials who file for others.
 func TestOfficialsFileForMany(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, func(cfg *api.Config) { cfg.ReportsPerUser = ratelimit.Limit{Turns: 1, Period: time.Hour} })
+	s := newServer(t, func(p *parts) { p.ReportsPerUser = ratelimit.Limit{Turns: 1, Period: time.Hour} })
 	olga := token(t, "olga", auth.Official)
 	for range 3 {
 		ok[reportapi.Report](s, call{method: "POST", path: "/reports", token: olga, body: fromTelephone}, http.StatusCreated)

@@ -8,16 +8,15 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
 )
 
 // A user files and votes so often, whatever others do. What breaks the document does
 // not count, since it costs nothing; what is refused for what it asks does.
 func TestLimitsOfAUser(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, func(cfg *api.Config) {
-		cfg.ReportsPerUser = ratelimit.Limit{Turns: 3, Period: time.Hour}
-		cfg.VotesPerUser = ratelimit.Limit{Turns: 3, Period: time.Minute}
+	s := newServer(t, func(p *parts) {
+		p.ReportsPerUser = ratelimit.Limit{Turns: 3, Period: time.Hour}
+		p.VotesPerUser = ratelimit.Limit{Turns: 3, Period: time.Minute}
 	})
 	ann, bob := token(t, "ann", auth.Resident), token(t, "bob", auth.Resident)
 	file := call{method: "POST", path: "/reports", token: ann, body: newReport}

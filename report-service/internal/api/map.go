@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -15,21 +16,30 @@ import (
 // maxMapPoints is how many reports a map shows one by one.
 const maxMapPoints = 150
 
+// A Map shows reports as points, and many of them as clusters.
+type Map struct {
+	Reports interface {
+		Map(ctx context.Context, f report.Filter, grid report.Grid, maxPoints int) (report.Map, error)
+		Hidden(ctx context.Context) (string, error)
+	}
+	Gates Gates
+
+	shared *sharedMaps
+}
+
+// Operations are those on the map.
+func (h Map) Operations() openapi.Operations {
+	h.shared = newSharedMaps()
+	return openapi.Operations{"listMapPoints": {Handler: h.listMapPoints, Timeout: service.DefaultTimeout}}
+}
+
 // listMapPoints handles GET /map/points. Its answer is the same for everyone.
-func (h reportHandlers) listMapPoints(w http.ResponseWriter, r *http.Request) error {
-	query := r.URL.Query()
-	var filter report.Filter
-	if err := readFilter(query, &filter); err != nil {
-		return err
-	}
-	zoom, err := intParam(r, "zoom")
-	if err != nil {
-		return err
-	}
-	if query.Has("q") && len(filter.Words) == 0 { // nothing but punctuation
+func (h Map) listMapPoints(w http.ResponseWriter, r *http.Request) error {
+	filter, findsNothing := readFilter(r)
+	if findsNothing {
 		return service.Encode(w, http.StatusOK, mapPoints(report.Map{}))
 	}
-	shown, err := h.mapOf(r, filter, zoom)
+	shown, err := h.mapOf(r, filter, intParam(r, "zoom"))
 	if err != nil {
 		return err
 	}
@@ -37,23 +47,23 @@ func (h reportHandlers) listMapPoints(w http.ResponseWriter, r *http.Request) er
 }
 
 // mapOf returns a map that was read for this request, or clusters that can be shared.
-func (h reportHandlers) mapOf(r *http.Request, filter report.Filter, zoom int) (shown report.Map, err error) {
+func (h Map) mapOf(r *http.Request, filter report.Filter, zoom int) (shown report.Map, err error) {
 	read := func(ctx context.Context) (report.Map, error) {
-		return h.reports.Map(ctx, filter, report.GridOf(*filter.Box, zoom), maxMapPoints)
+		return h.Reports.Map(ctx, filter, report.GridOf(*filter.Box, zoom), maxMapPoints)
 	}
 	if len(filter.Statuses) == 0 && len(filter.Categories) == 0 && len(filter.Areas) == 0 && len(filter.Words) == 0 {
-		hidden, err := h.reports.Hidden(r.Context())
+		hidden, err := h.Reports.Hidden(r.Context())
 		if err != nil {
 			return report.Map{}, err
 		}
 		key := mapKey{*filter.Box, zoom}
-		if kept, ok := h.maps.find(key, hidden); ok {
+		if kept, ok := h.shared.find(key, hidden); ok {
 			return kept, nil
 		}
 		readAny := read
-		read = func(ctx context.Context) (report.Map, error) { return h.maps.read(ctx, key, hidden, readAny) }
+		read = func(ctx context.Context) (report.Map, error) { return h.shared.read(ctx, key, hidden, readAny) }
 	}
-	err = h.gates.do(r.Context(), r, func(ctx context.Context) error {
+	err = h.Gates.do(r.Context(), r, func(ctx context.Context) error {
 		shown, err = read(ctx)
 		return err
 	})
@@ -160,15 +170,15 @@ func (s *sharedMaps) keep(key mapKey, shown report.Map) {
 }
 
 func mapPoints(m report.Map) reportapi.MapPoints {
-	out := reportapi.MapPoints{Points: make([]reportapi.MapPoint, len(m.Points)), Clusters: make([]reportapi.MapCluster, len(m.Clusters))}
-	for i, p := range m.Points {
-		out.Points[i] = reportapi.MapPoint{
-			ID: p.ID, Title: p.Title, Status: reportapi.Status(p.Status),
-			Latitude: p.Position.Latitude, Longitude: p.Position.Longitude,
-		}
+	return reportapi.MapPoints{
+		Points: each(m.Points, func(p report.MapPoint) reportapi.MapPoint {
+			return reportapi.MapPoint{
+				ID: p.ID, Title: p.Title, Status: reportapi.Status(p.Status),
+				Latitude: p.Position.Latitude, Longitude: p.Position.Longitude,
+			}
+		}),
+		Clusters: each(m.Clusters, func(c report.MapCluster) reportapi.MapCluster {
+			return reportapi.MapCluster{Count: c.Count, Latitude: c.Center.Latitude, Longitude: c.Center.Longitude}
+		}),
 	}
-	for i, c := range m.Clusters {
-		out.Clusters[i] = reportapi.MapCluster{Count: c.Count, Latitude: c.Center.Latitude, Longitude: c.Center.Longitude}
-	}
-	return out
 }

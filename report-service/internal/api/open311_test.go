@@ -13,7 +13,6 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
 )
 
 const keys = "/admin/reports/open311/keys"
@@ -221,7 +220,7 @@ func TestOpen311ShowsWhatEverybodySees(t *testing.T) {
 // A city that takes no part has no address of Open311. Its operators may make keys.
 func TestOpen311IsOff(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, func(cfg *api.Config) { cfg.Open311.On = false })
+	s := newServer(t, func(p *parts) { p.Open311On = false })
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/open311/discovery.xml", http.NoBody)
 	if err != nil {
 		t.Fatal(err)

@@ -11,9 +11,27 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
+
+// OpenData are the reports that everybody sees, as files and as a feed.
+type OpenData struct {
+	City
+	Reports *postgres.Reports
+	Gates   Gates
+}
+
+// Operations are those on open data.
+func (h OpenData) Operations() openapi.Operations {
+	return openapi.Operations{
+		"openDataCSV":     {Handler: h.openDataCSV, Timeout: service.Unlimited},
+		"openDataGeoJSON": {Handler: h.openDataGeoJSON, Timeout: service.Unlimited},
+		"openDataAtom":    {Handler: h.openDataAtom, Timeout: service.DefaultTimeout},
+	}
+}
 
 // feedEntries is how many reports a feed has.
 const feedEntries = 100
@@ -24,7 +42,7 @@ var openColumns = []string{
 }
 
 // openDataCSV handles GET /open-data/reports.csv.
-func (h reportHandlers) openDataCSV(w http.ResponseWriter, r *http.Request) error {
+func (h OpenData) openDataCSV(w http.ResponseWriter, r *http.Request) error {
 	out := new(bytes.Buffer)
 	lines := table{out, separators[r.URL.Query().Get("separator")]}
 	return h.openData(w, r, out, openForm{
@@ -49,7 +67,7 @@ func openLine(v report.View, category string) []string {
 }
 
 // openDataGeoJSON handles GET /open-data/reports.geojson.
-func (h reportHandlers) openDataGeoJSON(w http.ResponseWriter, r *http.Request) error {
+func (h OpenData) openDataGeoJSON(w http.ResponseWriter, r *http.Request) error {
 	out := new(bytes.Buffer)
 	features, separator := json.NewEncoder(out), "\n"
 	return h.openData(w, r, out, openForm{
@@ -84,17 +102,17 @@ type openForm struct {
 
 // openData answers with the reports that everybody sees and the query's filters show,
 // oldest first, in a form that writes to out.
-func (h reportHandlers) openData(w http.ResponseWriter, r *http.Request, out *bytes.Buffer, form openForm) error {
+func (h OpenData) openData(w http.ResponseWriter, r *http.Request, out *bytes.Buffer, form openForm) error {
 	filter, names, known, err := h.openFilter(w, r)
 	if err != nil || known {
 		return err
 	}
 	filter.Order = report.Oldest
 	var page report.Page
-	return h.gates.sendParts(w, r, out, parts{
+	return h.Gates.sendParts(w, r, out, parts{
 		read: func(ctx context.Context, after *report.Cursor) (next *report.Cursor, err error) {
 			if names != nil {
-				page, err = h.reports.List(ctx, filter, after, exportPage, "")
+				page, err = h.Reports.List(ctx, filter, after, partSize, "")
 			}
 			return page.Next, err
 		},
@@ -116,19 +134,16 @@ func (h reportHandlers) openData(w http.ResponseWriter, r *http.Request, out *by
 // openFilter reads the query, and answers with 304 where the client has what it would get;
 // known says that it did. names are the categories' names by their ids in the city's first
 // language, and nil where nothing can be found.
-func (h reportHandlers) openFilter(w http.ResponseWriter, r *http.Request) (filter report.Filter, names map[int32]string, known bool, err error) {
-	query := r.URL.Query()
-	if err := readFilter(query, &filter); err != nil {
-		return filter, nil, false, err
-	}
-	categories, err := h.categories.store.List(r.Context())
+func (h OpenData) openFilter(w http.ResponseWriter, r *http.Request) (filter report.Filter, names map[int32]string, known bool, err error) {
+	filter, findsNothing := readFilter(r)
+	categories, err := h.Categories.List(r.Context())
 	if err != nil {
 		return filter, nil, false, err
 	}
 	fingerprint := "nothing"
-	if nothing := query.Has("q") && len(filter.Words) == 0; !nothing { // but punctuation
-		err = h.gates.do(r.Context(), r, func(ctx context.Context) (err error) {
-			fingerprint, err = h.reports.Fingerprint(ctx, filter)
+	if !findsNothing {
+		err = h.Gates.do(r.Context(), r, func(ctx context.Context) (err error) {
+			fingerprint, err = h.Reports.Fingerprint(ctx, filter)
 			return err
 		})
 		if err != nil {
@@ -136,10 +151,10 @@ func (h reportHandlers) openFilter(w http.ResponseWriter, r *http.Request) (filt
 		}
 		names = make(map[int32]string, len(categories.Categories))
 		for _, c := range categories.Categories {
-			names[c.ID] = c.Text(h.categories.languages[0]).Name
+			names[c.ID] = c.Text(h.Languages[0]).Name
 		}
 	}
-	tag := service.Tag(fmt.Appendf(nil, "%s %d %q %s", r.URL.Path, categories.Revision, h.cityName, fingerprint))
+	tag := service.Tag(fmt.Appendf(nil, "%s %d %q %s", r.URL.Path, categories.Revision, h.Name, fingerprint))
 	// Weak: a part may be of another moment than the fingerprint.
 	return filter, names, service.AnsweredBefore(w, r, "W/"+tag), nil
 }
@@ -182,7 +197,7 @@ type atomEntry struct {
 }
 
 // openDataAtom handles GET /open-data/reports.atom.
-func (h reportHandlers) openDataAtom(w http.ResponseWriter, r *http.Request) error {
+func (h OpenData) openDataAtom(w http.ResponseWriter, r *http.Request) error {
 	filter, names, known, err := h.openFilter(w, r)
 	if err != nil || known {
 		return err
@@ -190,8 +205,8 @@ func (h reportHandlers) openDataAtom(w http.ResponseWriter, r *http.Request) err
 	filter.Order = report.Changed
 	var page report.Page
 	if names != nil {
-		err = h.gates.do(r.Context(), r, func(ctx context.Context) (err error) {
-			page, err = h.reports.List(ctx, filter, nil, feedEntries, "")
+		err = h.Gates.do(r.Context(), r, func(ctx context.Context) (err error) {
+			page, err = h.Reports.List(ctx, filter, nil, feedEntries, "")
 			return err
 		})
 		if err != nil {
@@ -200,11 +215,11 @@ func (h reportHandlers) openDataAtom(w http.ResponseWriter, r *http.Request) err
 	}
 	self := origin(r) + r.URL.RequestURI()
 	feed := atomFeed{
-		ID: self, Title: h.cityName, Updated: time.Unix(0, 0).UTC().Format(time.RFC3339), // without an entry
-		Author: atomAuthor{h.cityName},
+		ID: self, Title: h.Name, Updated: time.Unix(0, 0).UTC().Format(time.RFC3339), // without an entry
+		Author: atomAuthor{h.Name},
 		Links:  []atomLink{{Rel: "self", Type: "application/atom+xml", Href: self}, {Rel: "alternate", Type: "text/html", Href: origin(r) + "/"}},
 	}
-	words := previewWords[previewLanguages(h.categories.languages)[0]]
+	words := previewWords[previewLanguages(h.Languages)[0]]
 	for i, v := range page.Reports {
 		if i == 0 {
 			feed.Updated = v.UpdatedAt.Format(time.RFC3339Nano)

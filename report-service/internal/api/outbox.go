@@ -9,6 +9,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/history"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/operators"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/platform/story"
@@ -21,35 +22,37 @@ type Relay interface {
 	State() relay.State
 }
 
-type outboxHandlers struct {
-	outbox  *outbox.Store
-	relay   Relay
-	photos  *story.Store // of the groups whose tables are in this database
-	history func(ctx context.Context, span time.Duration) (history.History, error)
+// An Outbox is where messages wait until they are published, with what operators do to it.
+type Outbox struct {
+	Store   *outbox.Store
+	Relay   Relay
+	Story   *story.Store // of messages that groups handle in this database
+	History func(ctx context.Context, span time.Duration) (history.History, error)
 }
 
-func (h outboxHandlers) operations() operations {
-	return operations{
+// Operations are those on the outbox.
+func (h Outbox) Operations() openapi.Operations {
+	return openapi.Operations{
 		"outboxStats":               {Handler: h.outboxStats, Timeout: service.DefaultTimeout},
-		"outboxHistory":             operators.History(h.history),
+		"outboxHistory":             operators.History(h.History),
 		"outboxMessageStory":        {Handler: h.outboxStory, Timeout: service.DefaultTimeout},
 		"listOutboxMessages":        {Handler: h.listOutbox, Timeout: service.DefaultTimeout},
 		"listRefusedOutboxMessages": {Handler: h.listRefused, Timeout: service.DefaultTimeout},
 		"retryOutboxMessage":        {Handler: h.retryOutbox, Timeout: service.DefaultTimeout},
-		"retryOutboxMessages":       {Handler: h.retryAllOutbox, Timeout: service.DefaultTimeout},
-		"republishOutboxMessages":   {Handler: h.republishOutbox, Timeout: service.DefaultTimeout},
+		"retryOutboxMessages":       {Handler: service.Decoded(h.retryAllOutbox), Timeout: service.DefaultTimeout},
+		"republishOutboxMessages":   {Handler: service.Decoded(h.republishOutbox), Timeout: service.DefaultTimeout},
 		"discardOutboxMessage":      {Handler: h.discardOutbox, Timeout: service.DefaultTimeout},
 		"outboxAudit":               {Handler: h.outboxAudit, Timeout: service.DefaultTimeout},
 	}
 }
 
 // outboxStats handles GET /admin/outbox/stats.
-func (h outboxHandlers) outboxStats(w http.ResponseWriter, r *http.Request) error {
-	stats, err := h.outbox.Stats(r.Context())
+func (h Outbox) outboxStats(w http.ResponseWriter, r *http.Request) error {
+	stats, err := h.Store.Stats(r.Context())
 	if err != nil {
 		return err
 	}
-	state := h.relay.State()
+	state := h.Relay.State()
 	out := reportapi.OutboxStats{
 		Pending: stats.Pending, Delayed: stats.Delayed, Failed: stats.Failed,
 		OldestPendingSeconds: stats.OldestAge.Seconds(),
@@ -74,15 +77,11 @@ func (h outboxHandlers) outboxStats(w http.ResponseWriter, r *http.Request) erro
 }
 
 // listOutbox handles GET /admin/outbox/messages.
-func (h outboxHandlers) listOutbox(w http.ResponseWriter, r *http.Request) error {
+func (h Outbox) listOutbox(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	filter := outbox.Filter{
 		Status: outbox.Status(query.Get("status")), RoutingKey: query.Get("routing_key"), Cursor: query.Get("cursor"),
-		TraceID: query.Get("trace_id"),
-	}
-	var err error
-	if filter.Limit, err = intParam(r, "limit"); err != nil {
-		return err
+		TraceID: query.Get("trace_id"), Limit: intParam(r, "limit"),
 	}
 	if id := query.Get("report_id"); id != "" {
 		filter.ReportID = uuid.MustParse(id) // the document has checked it
@@ -90,18 +89,14 @@ func (h outboxHandlers) listOutbox(w http.ResponseWriter, r *http.Request) error
 	if id := query.Get("message_id"); id != "" {
 		filter.ID = uuid.MustParse(id) // likewise
 	}
-	page, err := h.outbox.List(r.Context(), filter)
+	page, err := h.Store.List(r.Context(), filter)
 	if err != nil {
 		return err
 	}
 	if page.Next != "" {
 		service.NextLink(w, r, page.Next)
 	}
-	out := reportapi.OutboxPage{Messages: make([]reportapi.OutboxMessage, len(page.Messages)), NextCursor: page.Next}
-	for i, m := range page.Messages {
-		out.Messages[i] = outboxMessageOf(m)
-	}
-	return service.Encode(w, http.StatusOK, out)
+	return service.Encode(w, http.StatusOK, reportapi.OutboxPage{Messages: each(page.Messages, outboxMessageOf), NextCursor: page.Next})
 }
 
 func outboxMessageOf(m outbox.Message) reportapi.OutboxMessage {
@@ -114,20 +109,12 @@ func outboxMessageOf(m outbox.Message) reportapi.OutboxMessage {
 }
 
 // listRefused handles GET /admin/outbox/refused.
-func (h outboxHandlers) listRefused(w http.ResponseWriter, r *http.Request) error {
-	limit, err := intParam(r, "limit")
+func (h Outbox) listRefused(w http.ResponseWriter, r *http.Request) error {
+	refusals, err := h.Store.Refused(r.Context(), intParam(r, "limit"))
 	if err != nil {
 		return err
 	}
-	refusals, err := h.outbox.Refused(r.Context(), limit)
-	if err != nil {
-		return err
-	}
-	out := reportapi.OutboxRefusals{Messages: make([]reportapi.OutboxRefusal, len(refusals))}
-	for i, refusal := range refusals {
-		out.Messages[i] = outboxRefusalOf(refusal)
-	}
-	return service.Encode(w, http.StatusOK, out)
+	return service.Encode(w, http.StatusOK, reportapi.OutboxRefusals{Messages: each(refusals, outboxRefusalOf)})
 }
 
 func outboxRefusalOf(r outbox.Refusal) reportapi.OutboxRefusal {
@@ -135,24 +122,21 @@ func outboxRefusalOf(r outbox.Refusal) reportapi.OutboxRefusal {
 }
 
 // outboxStory handles GET /admin/outbox/messages/{id}/story.
-func (h outboxHandlers) outboxStory(w http.ResponseWriter, r *http.Request) error {
+func (h Outbox) outboxStory(w http.ResponseWriter, r *http.Request) error {
 	id := pathID(r)
-	told, err := h.outbox.Story(r.Context(), id)
+	told, err := h.Store.Story(r.Context(), id)
 	if err != nil {
 		return err
 	}
-	entries, err := h.photos.Entries(r.Context(), id.String())
+	entries, err := h.Story.Entries(r.Context(), id.String())
 	if err != nil {
 		return err
 	}
 	entries = append(told.Entries, entries...)
 	story.Sort(entries)
-	out := reportapi.OutboxStory{TraceID: told.TraceID, Entries: make([]reportapi.StoryEntry, len(entries))}
+	out := reportapi.OutboxStory{TraceID: told.TraceID, Entries: each(entries, storyEntryOf)}
 	if told.Message != nil {
 		out.Message = outboxMessageOf(*told.Message)
-	}
-	for i, e := range entries {
-		out.Entries[i] = storyEntryOf(e)
 	}
 	return service.Encode(w, http.StatusOK, out)
 }
@@ -166,30 +150,24 @@ func storyEntryOf(e story.Entry) reportapi.StoryEntry {
 }
 
 // retryOutbox handles POST /admin/outbox/messages/{id}/retry.
-func (h outboxHandlers) retryOutbox(w http.ResponseWriter, r *http.Request) error {
-	if err := h.outbox.Retry(r.Context(), caller(r).ID, pathID(r)); err != nil {
+func (h Outbox) retryOutbox(w http.ResponseWriter, r *http.Request) error {
+	if err := h.Store.Retry(r.Context(), user(r).ID, pathID(r)); err != nil {
 		return err
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return service.NoContent(w)
 }
 
 // discardOutbox handles DELETE /admin/outbox/messages/{id}.
-func (h outboxHandlers) discardOutbox(w http.ResponseWriter, r *http.Request) error {
-	if err := h.outbox.Discard(r.Context(), caller(r).ID, pathID(r), r.URL.Query().Get("reason")); err != nil {
+func (h Outbox) discardOutbox(w http.ResponseWriter, r *http.Request) error {
+	if err := h.Store.Discard(r.Context(), user(r).ID, pathID(r), r.URL.Query().Get("reason")); err != nil {
 		return err
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return service.NoContent(w)
 }
 
 // retryAllOutbox handles POST /admin/outbox/messages/retry.
-func (h outboxHandlers) retryAllOutbox(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[reportapi.BulkRetry](r)
-	if err != nil {
-		return err
-	}
-	retried, err := h.outbox.RetryAll(r.Context(), caller(r).ID, string(req.RoutingKey))
+func (h Outbox) retryAllOutbox(w http.ResponseWriter, r *http.Request, req reportapi.BulkRetry) error {
+	retried, err := h.Store.RetryAll(r.Context(), user(r).ID, string(req.RoutingKey))
 	if err != nil {
 		return err
 	}
@@ -197,12 +175,8 @@ func (h outboxHandlers) retryAllOutbox(w http.ResponseWriter, r *http.Request) e
 }
 
 // republishOutbox handles POST /admin/outbox/messages/republish.
-func (h outboxHandlers) republishOutbox(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[reportapi.OutboxRepublish](r)
-	if err != nil {
-		return err
-	}
-	done, err := h.outbox.RepublishChosen(r.Context(), caller(r).ID, req.MessageIds, req.Reason)
+func (h Outbox) republishOutbox(w http.ResponseWriter, r *http.Request, req reportapi.OutboxRepublish) error {
+	done, err := h.Store.RepublishChosen(r.Context(), user(r).ID, req.MessageIds, req.Reason)
 	if err != nil {
 		return err
 	}
@@ -210,20 +184,12 @@ func (h outboxHandlers) republishOutbox(w http.ResponseWriter, r *http.Request) 
 }
 
 // outboxAudit handles GET /admin/outbox/audit.
-func (h outboxHandlers) outboxAudit(w http.ResponseWriter, r *http.Request) error {
-	limit, err := intParam(r, "limit")
+func (h Outbox) outboxAudit(w http.ResponseWriter, r *http.Request) error {
+	entries, err := h.Store.Audit(r.Context(), intParam(r, "limit"))
 	if err != nil {
 		return err
 	}
-	entries, err := h.outbox.Audit(r.Context(), limit)
-	if err != nil {
-		return err
-	}
-	audit := reportapi.OutboxAudit{Acts: make([]reportapi.OutboxAct, len(entries))}
-	for i, e := range entries {
-		audit.Acts[i] = outboxActOf(e)
-	}
-	return service.Encode(w, http.StatusOK, audit)
+	return service.Encode(w, http.StatusOK, reportapi.OutboxAudit{Acts: each(entries, outboxActOf)})
 }
 
 func outboxActOf(e outbox.AuditEntry) reportapi.OutboxAct {
@@ -234,13 +200,3 @@ func outboxActOf(e outbox.AuditEntry) reportapi.OutboxAct {
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// orZero returns the value behind p, or the zero value, which the answer leaves
-// out.
-func orZero[T any](p *T) T {
-	var zero T
-	if p == nil {
-		return zero
-	}
-	return *p
-}

@@ -5,22 +5,33 @@ import (
 	"net/http"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/owndata"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 )
 
-// readOwnData handles GET /reports/mine/data. It takes its turn with searches: votes and
+// OwnData is what is held about a person.
+type OwnData struct {
+	DB    *postgres.DB
+	Gates Gates
+}
+
+// Operations are those on own data.
+func (h OwnData) Operations() openapi.Operations {
+	return openapi.Operations{"readOwnData": {Handler: h.read, Timeout: service.DefaultTimeout}}
+}
+
+// read handles GET /reports/mine/data. It takes its turn with searches: votes and
 // changes have no index by person, because nobody else asks for them.
-func readOwnData(read func(ctx context.Context, userID string) (owndata.Answer, error), g gates) service.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		var answer owndata.Answer
-		err := g.do(r.Context(), r, func(ctx context.Context) (err error) {
-			answer, err = read(ctx, auth.Must(r).ID)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		return owndata.Send(w, answer)
+func (h OwnData) read(w http.ResponseWriter, r *http.Request) error {
+	var answer owndata.Answer
+	err := h.Gates.do(r.Context(), r, func(ctx context.Context) (err error) {
+		answer, err = h.DB.OwnData(ctx, auth.Must(r).ID)
+		return err
+	})
+	if err != nil {
+		return err
 	}
+	return owndata.Send(w, answer)
 }

@@ -21,10 +21,12 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/blob"
 	"github.com/cityconnect/cityconnect/report-service/internal/picture"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -50,18 +52,6 @@ const (
 	forgetTimeout = 10 * time.Second
 )
 
-// A PhotoStore keeps photos, except for their bytes.
-type PhotoStore interface {
-	CheckUpload(ctx context.Context, reportID, photoID uuid.UUID, after bool, digest []byte, by report.User) (known *report.Photo, err error)
-	Add(ctx context.Context, u report.Upload, by report.User) (p report.Photo, added bool, err error)
-	List(ctx context.Context, reportID uuid.UUID, by report.User) ([]report.Photo, error)
-	Get(ctx context.Context, id uuid.UUID, by report.User) (report.Photo, error)
-	Held(ctx context.Context, limit int) ([]report.Photo, error)
-	Remove(ctx context.Context, reportID, id uuid.UUID, by report.User) error
-	Show(ctx context.Context, reportID, id uuid.UUID, by report.User) error
-	Replace(ctx context.Context, reportID, id uuid.UUID, redacted report.Photo, by report.User) (report.Photo, error)
-}
-
 // Files keeps uploads, and the pictures that are served.
 type Files interface {
 	Put(ctx context.Context, key string, r io.Reader, size int64) error
@@ -69,29 +59,33 @@ type Files interface {
 	Delete(ctx context.Context, key string) error
 }
 
-type photoHandlers struct {
-	photos  PhotoStore
-	files   Files              // nil in a city whose reports have no photos
-	uploads *rate.Limiter      // bytes, of all uploads together
+// Photos are those of reports.
+type Photos struct {
+	Store *postgres.Photos
+	Files Files // nil in a city whose reports have no photos
+	Log   zerolog.Logger
+
+	rate    *rate.Limiter      // bytes, of all uploads together
 	perUser *ratelimit.Limiter // bytes
-	log     zerolog.Logger
 }
 
-func (h photoHandlers) operations() operations {
-	return operations{
+// Operations are those on photos.
+func (h Photos) Operations() openapi.Operations {
+	h.rate, h.perUser = rate.NewLimiter(uploadRate, uploadBurst), ratelimit.New(ratelimit.Limit{Turns: uploadsPerHour, Period: time.Hour})
+	return openapi.Operations{
 		"putPhoto":       {Handler: h.withFiles(h.putPhoto), Timeout: service.Unlimited}, // as long as the client sends
 		"listPhotos":     {Handler: h.listPhotos, Timeout: service.DefaultTimeout},
 		"removePhoto":    {Handler: h.removePhoto, Timeout: changeTimeout},
 		"showPhoto":      {Handler: h.showPhoto, Timeout: changeTimeout},
-		"redactPhoto":    {Handler: h.withFiles(h.redactPhoto), Timeout: service.DefaultTimeout},
+		"redactPhoto":    {Handler: h.withFiles(service.Decoded(h.redactPhoto)), Timeout: service.DefaultTimeout},
 		"listHeldPhotos": {Handler: h.listHeldPhotos, Timeout: service.DefaultTimeout},
 		"getPicture":     {Handler: h.withFiles(h.getPicture), Timeout: service.DefaultTimeout},
 	}
 }
 
 // withFiles returns next for cities whose reports have photos.
-func (h photoHandlers) withFiles(next service.HandlerFunc) service.HandlerFunc {
-	if h.files == nil {
+func (h Photos) withFiles(next service.HandlerFunc) service.HandlerFunc {
+	if h.Files == nil {
 		return func(http.ResponseWriter, *http.Request) error { return report.ErrNoPhotos }
 	}
 	return next
@@ -99,11 +93,11 @@ func (h photoHandlers) withFiles(next service.HandlerFunc) service.HandlerFunc {
 
 // putPhoto handles PUT /reports/{id}/photos/{photo_id}. It passes the bytes on
 // to the storage as they arrive; the worker checks whether they are a picture.
-func (h photoHandlers) putPhoto(w http.ResponseWriter, r *http.Request) error {
-	by := caller(r)
+func (h Photos) putPhoto(w http.ResponseWriter, r *http.Request) error {
+	by := user(r)
 	// Clients name their photos as they like.
 	upload := report.Upload{
-		ID: pathPhoto(r), ReportID: pathID(r), Alt: strings.TrimSpace(r.URL.Query().Get("alt")), After: r.URL.Query().Get("purpose") == string(reportapi.After),
+		ID: openapi.PathID(r, "photo_id"), ReportID: pathID(r), Alt: strings.TrimSpace(r.URL.Query().Get("alt")), After: r.URL.Query().Get("purpose") == string(reportapi.After),
 		Key: picture.QuarantineKey(),
 	}
 	wanted, err := contentDigest(r)
@@ -111,7 +105,7 @@ func (h photoHandlers) putPhoto(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
-	known, err := h.photos.CheckUpload(ctx, upload.ReportID, upload.ID, upload.After, wanted, by)
+	known, err := h.Store.CheckUpload(ctx, upload.ReportID, upload.ID, upload.After, wanted, by)
 	cancel()
 	if err != nil {
 		return err
@@ -128,8 +122,8 @@ func (h photoHandlers) putPhoto(w http.ResponseWriter, r *http.Request) error {
 		problem.RetryAfter = wait
 		return problem.New("too many bytes of uploads of this user")
 	}
-	body := &uploadBody{ctx: r.Context(), r: r.Body, limit: h.uploads, hash: sha256.New()}
-	err = h.files.Put(r.Context(), upload.Key, body, r.ContentLength)
+	body := &uploadBody{ctx: r.Context(), r: r.Body, limit: h.rate, hash: sha256.New()}
+	err = h.Files.Put(r.Context(), upload.Key, body, r.ContentLength)
 	switch {
 	case body.err != nil:
 		return body.problem()
@@ -144,7 +138,7 @@ func (h photoHandlers) putPhoto(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel = context.WithTimeout(r.Context(), changeTimeout)
 	defer cancel()
-	photo, added, err := h.photos.Add(ctx, upload, by)
+	photo, added, err := h.Store.Add(ctx, upload, by)
 	if !added && (err == nil || fault.KindOf(err) != "") { // after other errors a row may exist
 		h.forget(r, upload.Key)
 	}
@@ -201,11 +195,11 @@ func (b *uploadBody) problem() error {
 
 // forget deletes an upload that belongs to no photo. The worker's upkeep
 // deletes the uploads that it misses.
-func (h photoHandlers) forget(r *http.Request, key string) {
+func (h Photos) forget(r *http.Request, key string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), forgetTimeout)
 	defer cancel()
-	if err := h.files.Delete(ctx, key); err != nil {
-		h.log.Warn().Err(err).Msg("deleting an upload failed, upkeep will retry")
+	if err := h.Files.Delete(ctx, key); err != nil {
+		h.Log.Warn().Err(err).Msg("deleting an upload failed, upkeep will retry")
 	}
 }
 
@@ -227,57 +221,47 @@ func contentDigest(r *http.Request) ([]byte, error) {
 }
 
 // listPhotos handles GET /reports/{id}/photos.
-func (h photoHandlers) listPhotos(w http.ResponseWriter, r *http.Request) error {
-	photos, err := h.photos.List(r.Context(), pathID(r), caller(r))
+func (h Photos) listPhotos(w http.ResponseWriter, r *http.Request) error {
+	photos, err := h.Store.List(r.Context(), pathID(r), user(r))
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, photosOf(photos))
+	return service.Encode(w, http.StatusOK, reportapi.PhotoList{Photos: each(photos, photoOf)})
 }
 
 // listHeldPhotos handles GET /reports/queue/photos.
-func (h photoHandlers) listHeldPhotos(w http.ResponseWriter, r *http.Request) error {
-	limit, err := intParam(r, "limit")
+func (h Photos) listHeldPhotos(w http.ResponseWriter, r *http.Request) error {
+	photos, err := h.Store.Held(r.Context(), intParam(r, "limit"))
 	if err != nil {
 		return err
 	}
-	photos, err := h.photos.Held(r.Context(), limit)
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, photosOf(photos))
+	return service.Encode(w, http.StatusOK, reportapi.PhotoList{Photos: each(photos, photoOf)})
 }
 
 // removePhoto handles DELETE /reports/{id}/photos/{photo_id}. The files are no
 // longer served; the worker's upkeep deletes them.
-func (h photoHandlers) removePhoto(w http.ResponseWriter, r *http.Request) error {
-	if err := h.photos.Remove(r.Context(), pathID(r), pathPhoto(r), caller(r)); err != nil {
+func (h Photos) removePhoto(w http.ResponseWriter, r *http.Request) error {
+	if err := h.Store.Remove(r.Context(), pathID(r), openapi.PathID(r, "photo_id"), user(r)); err != nil {
 		return err
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return service.NoContent(w)
 }
 
 // showPhoto handles POST /reports/{id}/photos/{photo_id}/show.
-func (h photoHandlers) showPhoto(w http.ResponseWriter, r *http.Request) error {
-	if err := h.photos.Show(r.Context(), pathID(r), pathPhoto(r), caller(r)); err != nil {
+func (h Photos) showPhoto(w http.ResponseWriter, r *http.Request) error {
+	if err := h.Store.Show(r.Context(), pathID(r), openapi.PathID(r, "photo_id"), user(r)); err != nil {
 		return err
 	}
 	return h.listPhotos(w, r)
 }
 
 // redactPhoto handles POST /reports/{id}/photos/{photo_id}/redact.
-func (h photoHandlers) redactPhoto(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[reportapi.Redaction](r)
-	if err != nil {
-		return err
-	}
-	rects := make([]report.Rect, len(req.Rects))
-	for i, rect := range req.Rects {
-		rects[i] = report.Rect{X: rect.X, Y: rect.Y, Width: rect.Width, Height: rect.Height}
-	}
-	by, redacted := caller(r), report.Photo{ID: report.PhotoID(uuid.New())}
-	photo, err := h.photos.Get(r.Context(), pathPhoto(r), by)
+func (h Photos) redactPhoto(w http.ResponseWriter, r *http.Request, req reportapi.Redaction) error {
+	rects := each(req.Rects, func(rect reportapi.PhotoRect) report.Rect {
+		return report.Rect{X: rect.X, Y: rect.Y, Width: rect.Width, Height: rect.Height}
+	})
+	by, redacted := user(r), report.Photo{ID: report.PhotoID(uuid.New())}
+	photo, err := h.Store.Get(r.Context(), openapi.PathID(r, "photo_id"), by)
 	if err != nil {
 		return err
 	}
@@ -291,12 +275,12 @@ func (h photoHandlers) redactPhoto(w http.ResponseWriter, r *http.Request) error
 	}
 	redacted.Width, redacted.Height = pictures.Width, pictures.Height
 	for size, file := range pictures.Files {
-		if err := h.files.Put(r.Context(), picture.Key(redacted.ID, size), bytes.NewReader(file), int64(len(file))); err != nil {
+		if err := h.Files.Put(r.Context(), picture.Key(redacted.ID, size), bytes.NewReader(file), int64(len(file))); err != nil {
 			return storageFault(err)
 		}
 	}
 	// If this fails, the worker's upkeep deletes the files.
-	redacted, err = h.photos.Replace(r.Context(), pathID(r), photo.ID, redacted, by)
+	redacted, err = h.Store.Replace(r.Context(), pathID(r), photo.ID, redacted, by)
 	if err != nil {
 		return fmt.Errorf("replace photo: %w", err)
 	}
@@ -305,15 +289,12 @@ func (h photoHandlers) redactPhoto(w http.ResponseWriter, r *http.Request) error
 
 // getPicture handles GET /photos/{id}/{name}. Pictures are made by the worker,
 // and browsers must not treat them as documents in any case.
-func (h photoHandlers) getPicture(w http.ResponseWriter, r *http.Request) error {
-	photo, err := h.photos.Get(r.Context(), pathID(r), caller(r))
+func (h Photos) getPicture(w http.ResponseWriter, r *http.Request) error {
+	photo, err := h.Store.Get(r.Context(), pathID(r), user(r))
 	if err != nil {
 		return err
 	}
-	size, err := strconv.Atoi(strings.TrimSuffix(r.PathValue("name"), ".jpg"))
-	if err != nil {
-		return invalid("name", err)
-	}
+	size := int(service.Number(strings.TrimSuffix(r.PathValue("name"), ".jpg")))
 	file, err := h.picture(r.Context(), picture.Key(photo.ID, size))
 	if err != nil {
 		return err
@@ -339,8 +320,8 @@ func (h photoHandlers) getPicture(w http.ResponseWriter, r *http.Request) error 
 }
 
 // picture returns a picture from the storage.
-func (h photoHandlers) picture(ctx context.Context, key string) ([]byte, error) {
-	file, err := h.files.Get(ctx, key, maxPicture)
+func (h Photos) picture(ctx context.Context, key string) ([]byte, error) {
+	file, err := h.Files.Get(ctx, key, maxPicture)
 	if errors.Is(err, blob.ErrNotFound) {
 		return nil, report.ErrNoPhoto
 	}
@@ -359,10 +340,6 @@ func storageFault(err error) error {
 	return &fault.Error{Kind: fault.Unavailable, Msg: "the storage of photos is unavailable", Err: err}
 }
 
-// pathPhoto returns the id of the photo in the path, which the document has
-// checked.
-func pathPhoto(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("photo_id")) }
-
 func photoOf(p report.Photo) reportapi.Photo {
 	out := reportapi.Photo{
 		ID: p.ID, ReportID: p.ReportID, State: reportapi.PhotoState(p.State), Reason: reportapi.PhotoReason(p.Reason),
@@ -370,14 +347,6 @@ func photoOf(p report.Photo) reportapi.Photo {
 	}
 	if p.After {
 		out.Purpose = reportapi.After
-	}
-	return out
-}
-
-func photosOf(photos []report.Photo) reportapi.PhotoList {
-	out := reportapi.PhotoList{Photos: make([]reportapi.Photo, len(photos))}
-	for i, p := range photos {
-		out.Photos[i] = photoOf(p)
 	}
 	return out
 }

@@ -21,21 +21,20 @@ import (
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/report-service/internal/api"
 	"github.com/cityconnect/cityconnect/report-service/internal/blob"
 	"github.com/cityconnect/cityconnect/report-service/internal/picture"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
 // withFiles keeps photos in a folder of the test's own, which it returns.
-func withFiles(t testing.TB) (dir string, set func(*api.Config)) {
+func withFiles(t testing.TB) (dir string, set func(*parts)) {
 	t.Helper()
 	dir = t.TempDir()
 	files, err := blob.Open(blob.Config{URL: "file://" + dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return dir, func(cfg *api.Config) { cfg.Files = files }
+	return dir, func(p *parts) { p.Files = files }
 }
 
 // uploads returns what is in the quarantine of a folder.
@@ -183,7 +182,7 @@ func TestStorageFails(t *testing.T) {
 		fmt.Errorf("write file: %w", blob.ErrFull):  507,
 		errors.New("dial tcp s3.internal: refused"): 503,
 	} {
-		s := newServer(t, func(cfg *api.Config) { cfg.Files = failing{err} })
+		s := newServer(t, func(p *parts) { p.Files = failing{err} })
 		ann := token(t, "ann", auth.Resident)
 		filed := s.file(ann, "public").ID
 		a := s.do(put(photoPath(filed, uuid.New()), ann, "picture"))
@@ -201,7 +200,7 @@ func TestStorageFails(t *testing.T) {
 // waits for a worker that is not there. All else about reports is as ever.
 func TestCityWithoutPhotos(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, func(cfg *api.Config) { cfg.Files = nil })
+	s := newServer(t, func(p *parts) { p.Files = nil })
 	ann, ola := token(t, "ann", auth.Resident), token(t, "ola", auth.Official)
 	filed := s.file(ann, "public").ID
 	for _, c := range []call{

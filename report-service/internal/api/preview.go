@@ -10,7 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -36,24 +38,35 @@ const previewSize = 1024
 // previewLetters is how many letters of a description such programs show.
 const previewLetters = 200
 
+// Previews are what a report's page has in the head.
+type Previews struct {
+	City
+	Reports *postgres.Reports
+}
+
+// Operations are those on previews.
+func (h Previews) Operations() openapi.Operations {
+	return openapi.Operations{"previewReport": {Handler: h.previewReport, Timeout: service.DefaultTimeout}}
+}
+
 // previewReport handles GET /reports/{id}/preview. The gateway inserts the
 // answer into the page at /reports/{id}; it is the same for everyone who reads the
 // same language, and contains neither the reporter's name nor the votes.
-func (h reportHandlers) previewReport(w http.ResponseWriter, r *http.Request) error {
-	view, err := h.reports.Get(r.Context(), pathID(r), report.User{})
+func (h Previews) previewReport(w http.ResponseWriter, r *http.Request) error {
+	view, err := h.Reports.Get(r.Context(), pathID(r), report.User{})
 	if err != nil {
 		return err
 	}
-	category, err := h.categories.store.Category(r.Context(), view.Category.ID)
+	category, err := h.Categories.Category(r.Context(), view.Category.ID)
 	if err != nil {
 		return err
 	}
 	language := r.URL.Query().Get("lang")
 	if language == "" {
-		language = service.PreferredLanguage(r.Header.Get("Accept-Language"), previewLanguages(h.categories.languages)...)
+		language = service.PreferredLanguage(r.Header.Get("Accept-Language"), previewLanguages(h.Languages)...)
 	}
 	words := previewWords[language]
-	name := category.Text(language, h.categories.languages[0]).Name
+	name := category.Text(language, h.Languages[0]).Name
 	var body bytes.Buffer
 	photo := ""
 	if len(view.Photos) > 0 {
@@ -62,7 +75,7 @@ func (h reportHandlers) previewReport(w http.ResponseWriter, r *http.Request) er
 	err = preview.Execute(&body, struct {
 		Title, Description, City, Locale, Origin, Photo string
 		ID                                              uuid.UUID
-	}{view.Title, words.describe(view, name), h.cityName, words.locale, origin(r), photo, view.ID})
+	}{view.Title, words.describe(view, name), h.Name, words.locale, origin(r), photo, view.ID})
 	if err != nil {
 		return fmt.Errorf("write preview: %w", err)
 	}
@@ -72,16 +85,6 @@ func (h reportHandlers) previewReport(w http.ResponseWriter, r *http.Request) er
 	w.Header().Set("Cache-Control", "no-store")
 	_, _ = w.Write(body.Bytes()) // the client may have left
 	return nil
-}
-
-// origin returns where the client finds the page: programs that show links take
-// addresses with a host alone. It goes to who sent the host, and is kept nowhere.
-func origin(r *http.Request) string {
-	scheme, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",")
-	if scheme != "https" {
-		scheme = "http"
-	}
-	return scheme + "://" + r.Host
 }
 
 // wordsOfPreview are the words that a preview has beside those of the report.

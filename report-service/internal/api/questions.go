@@ -1,54 +1,43 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// A QuestionStore keeps what officials ask reporters.
-type QuestionStore interface {
-	Ask(ctx context.Context, id uuid.UUID, q report.Question) (report.Question, error)
-	Withdraw(ctx context.Context, id, question uuid.UUID, by report.Official) error
-	Answer(ctx context.Context, id uuid.UUID, reporter string, a report.Answer, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
-	Dialogue(ctx context.Context, id uuid.UUID, reader report.User) (report.Dialogue, error)
+// Questions are what officials ask reporters.
+type Questions struct {
+	Store   *postgres.Questions
+	PerUser ratelimit.Limit // answers
 }
 
-type questionHandlers struct {
-	questions QuestionStore
-	answering *ratelimit.Limiter // by user
-}
-
-func (h questionHandlers) operations() operations {
-	return operations{
-		"askReporter":      {Handler: h.askReporter, Timeout: changeTimeout},
+// Operations are those on questions.
+func (h Questions) Operations() openapi.Operations {
+	return openapi.Operations{
+		"askReporter":      {Handler: service.Decoded(h.askReporter), Timeout: changeTimeout},
 		"withdrawQuestion": {Handler: h.withdrawQuestion, Timeout: changeTimeout},
-		"answerQuestion":   {Handler: limited(h.answering, h.answerQuestion), Timeout: changeTimeout},
+		"answerQuestion":   {Handler: limited(ratelimit.New(h.PerUser), service.Decoded(h.answerQuestion)), Timeout: changeTimeout},
 		"getDialogue":      {Handler: h.getDialogue, Timeout: service.DefaultTimeout},
 	}
 }
 
 // askReporter handles POST /reports/{id}/questions.
-func (h questionHandlers) askReporter(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[reportapi.NewQuestion](r)
+func (h Questions) askReporter(w http.ResponseWriter, r *http.Request, req reportapi.NewQuestion) error {
+	question, err := report.NewQuestion(req.Text, user(r).AsOfficial(), time.Now())
 	if err != nil {
 		return err
 	}
-	question, err := report.NewQuestion(req.Text, caller(r).AsOfficial(), time.Now())
-	if err != nil {
-		return err
-	}
-	if question, err = h.questions.Ask(r.Context(), pathID(r), question); err != nil {
+	if question, err = h.Store.Ask(r.Context(), pathID(r), question); err != nil {
 		return fmt.Errorf("ask: %w", err)
 	}
 	w.Header().Set("Location", pathOf(pathID(r))+"/dialogue")
@@ -59,21 +48,16 @@ func (h questionHandlers) askReporter(w http.ResponseWriter, r *http.Request) er
 }
 
 // withdrawQuestion handles DELETE /reports/{id}/questions/{question_id}.
-func (h questionHandlers) withdrawQuestion(w http.ResponseWriter, r *http.Request) error {
-	question := uuid.MustParse(r.PathValue("question_id"))
-	if err := h.questions.Withdraw(r.Context(), pathID(r), question, caller(r).AsOfficial()); err != nil {
+func (h Questions) withdrawQuestion(w http.ResponseWriter, r *http.Request) error {
+	question := openapi.PathID(r, "question_id")
+	if err := h.Store.Withdraw(r.Context(), pathID(r), question, user(r).AsOfficial()); err != nil {
 		return fmt.Errorf("withdraw question: %w", err)
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return service.NoContent(w)
 }
 
 // answerQuestion handles POST /reports/{id}/answers.
-func (h questionHandlers) answerQuestion(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[reportapi.NewAnswer](r)
-	if err != nil {
-		return err
-	}
+func (h Questions) answerQuestion(w http.ResponseWriter, r *http.Request, req reportapi.NewAnswer) error {
 	answer, err := report.NewAnswer(req.Text, time.Now())
 	if err != nil {
 		return err
@@ -88,7 +72,7 @@ func (h questionHandlers) answerQuestion(w http.ResponseWriter, r *http.Request)
 	if err != nil {
 		return err
 	}
-	earlier, err := h.questions.Answer(r.Context(), pathID(r), caller(r).ID, answer, idempotent)
+	earlier, err := h.Store.Answer(r.Context(), pathID(r), user(r).ID, answer, idempotent)
 	if err != nil {
 		return fmt.Errorf("answer: %w", err)
 	}
@@ -101,9 +85,9 @@ func (h questionHandlers) answerQuestion(w http.ResponseWriter, r *http.Request)
 }
 
 // getDialogue handles GET /reports/{id}/dialogue.
-func (h questionHandlers) getDialogue(w http.ResponseWriter, r *http.Request) error {
-	reader := caller(r)
-	dialogue, err := h.questions.Dialogue(r.Context(), pathID(r), reader)
+func (h Questions) getDialogue(w http.ResponseWriter, r *http.Request) error {
+	reader := user(r)
+	dialogue, err := h.Store.Dialogue(r.Context(), pathID(r), reader)
 	if err != nil {
 		return err
 	}
@@ -129,12 +113,4 @@ func (h questionHandlers) getDialogue(w http.ResponseWriter, r *http.Request) er
 	}
 	slices.SortStableFunc(out.Items, func(a, b reportapi.DialogueItem) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	return service.Encode(w, http.StatusOK, out)
-}
-
-// openQuestionOf returns nil for none.
-func openQuestionOf(q *report.OpenQuestion) *reportapi.OpenQuestion {
-	if q == nil {
-		return nil
-	}
-	return &reportapi.OpenQuestion{ID: q.ID, AskedAt: q.At.UTC(), EndsOn: q.EndsOn}
 }

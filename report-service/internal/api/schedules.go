@@ -1,31 +1,32 @@
 package api
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 )
 
-// auditSchedules handles GET /admin/reports/schedules/audit.
-func auditSchedules(audit func(ctx context.Context, limit int) ([]schedule.Act, error)) service.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		limit, err := intParam(r, "limit")
-		if err != nil {
-			return err
-		}
-		entries, err := audit(r.Context(), limit)
-		if err != nil {
-			return err
-		}
-		out := reportapi.ScheduleAudit{Acts: make([]reportapi.ScheduleAuditEntry, len(entries))}
-		for i, e := range entries {
-			out.Acts[i] = reportapi.ScheduleAuditEntry{
-				At: e.At, Actor: e.Actor, Action: string(e.Action), Schedule: e.Job, Period: e.Period, Reason: e.Reason,
-			}
-		}
-		return service.Encode(w, http.StatusOK, out)
+// ScheduleAudit are operators' acts on schedules.
+type ScheduleAudit struct{ Upkeep *postgres.Upkeep }
+
+// Operations are those on the acts.
+func (h ScheduleAudit) Operations() openapi.Operations {
+	return openapi.Operations{"auditSchedules": {Handler: h.list, Timeout: service.DefaultTimeout}}
+}
+
+// list handles GET /admin/reports/schedules/audit.
+func (h ScheduleAudit) list(w http.ResponseWriter, r *http.Request) error {
+	acts, err := h.Upkeep.ScheduleAudit(r.Context(), intParam(r, "limit"))
+	if err != nil {
+		return err
 	}
+	return service.Encode(w, http.StatusOK, reportapi.ScheduleAudit{Acts: each(acts, func(a schedule.Act) reportapi.ScheduleAuditEntry {
+		return reportapi.ScheduleAuditEntry{
+			At: a.At, Actor: a.Actor, Action: string(a.Action), Schedule: a.Job, Period: a.Period, Reason: a.Reason,
+		}
+	})})
 }

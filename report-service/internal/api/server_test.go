@@ -21,6 +21,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/history"
 	"github.com/cityconnect/cityconnect/platform/monitor"
+	"github.com/cityconnect/cityconnect/platform/operators"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/platform/reconciliation"
@@ -50,7 +51,23 @@ type testServer struct {
 	logs     *lockedBuffer
 }
 
-func newServer(t testing.TB, settings ...func(*api.Config)) *testServer {
+// parts are what tests change of the API.
+type parts struct {
+	api.City
+
+	Guests   api.Guests
+	Lists    api.Lists
+	Map      api.Map
+	Exports  api.Exports
+	Comments api.Comments
+	Files    api.Files
+
+	ReportsPerUser, VotesPerUser ratelimit.Limit
+	CostlyAtOnce                 int
+	Open311On                    bool
+}
+
+func newServer(t testing.TB, settings ...func(*parts)) *testServer {
 	t.Helper()
 	return newReplica(t, pgtest.Report(t).Config().ConnString(), rules, settings...)
 }
@@ -59,7 +76,7 @@ func newServer(t testing.TB, settings ...func(*api.Config)) *testServer {
 var rules = postgres.Rules{Resolutions: report.Resolutions{VerdictDays: 10}, QuestionDays: 10, GuestReports: guestReports}
 
 // newReplica returns another API on a database.
-func newReplica(t testing.TB, database string, rules postgres.Rules, settings ...func(*api.Config)) *testServer {
+func newReplica(t testing.TB, database string, rules postgres.Rules, settings ...func(*parts)) *testServer {
 	t.Helper()
 	s := &testServer{t: t, logs: new(lockedBuffer), database: database}
 	var err error
@@ -97,21 +114,52 @@ func newReplica(t testing.TB, database string, rules postgres.Rules, settings ..
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := api.Config{
-		Guests:  api.Guests{On: true, Store: guests, PerDay: guestReports, PerAddress: ratelimit.Limit{Turns: guestsPerAddress, Period: time.Hour}},
-		Reports: postgres.NewReports(db), Categories: postgres.NewCategories(db), Areas: postgres.NewAreas(db), CityName: "Kota Bogor", Languages: []string{"en", "id"}, Comments: postgres.NewComments(db), Photos: postgres.NewPhotos(db),
-		Moderation: postgres.NewModeration(db), Workbench: postgres.NewWorkbench(db), Duplicates: postgres.NewDuplicates(db),
-		Deadlines: deadlines, Questions: postgres.NewQuestions(db), Open311: api.Open311{On: true, Applications: postgres.NewOpen311(db)}, ScheduleAudit: upkeep.ScheduleAudit, OwnData: db.OwnData,
-		Schedules: schedules, Outbox: outbox.NewStore(s.pool, publisher.Wake), Relay: publisher, Story: story.NewStore(s.pool, "queue.photo_checks"), Reconciliation: reconciliation.NewResults(s.pool, outbox.AuditClosing), Monitor: monitor.New(), Auth: verifier, Metrics: service.NewRegistry(), Log: log,
-		Health: service.NewHealth(log, service.Details{}, service.Check{Name: "database", Probe: s.pool.Ping}),
-		History: func(ctx context.Context, span time.Duration) (history.History, error) {
-			return history.Read(ctx, s.pool, span)
-		},
+	store, desk, photos := postgres.NewReports(db), postgres.NewWorkbench(db), postgres.NewPhotos(db)
+	work := api.Work{Workbench: desk, Duplicates: postgres.NewDuplicates(db)}
+	p := parts{
+		City:      api.City{Name: "Kota Bogor", Languages: []string{"en", "id"}, Categories: postgres.NewCategories(db), Areas: postgres.NewAreas(db)},
+		Guests:    api.Guests{On: true, Store: guests, Auth: verifier, PerDay: guestReports, PerAddress: ratelimit.Limit{Turns: guestsPerAddress, Period: time.Hour}},
+		Lists:     api.Lists{Reports: store},
+		Map:       api.Map{Reports: store},
+		Exports:   api.Exports{Workbench: desk},
+		Comments:  api.Comments{Store: postgres.NewComments(db)},
+		Open311On: true,
 	}
 	for _, set := range settings {
-		set(&cfg)
+		set(&p)
 	}
-	handler, err := api.New(cfg)
+	gates := api.NewGates(p.CostlyAtOnce)
+	p.Lists.Gates, p.Map.Gates, p.Exports.Gates = gates, gates, gates
+	applications := api.Open311{City: p.City, On: p.Open311On, Applications: postgres.NewOpen311(db), Reports: store, Gates: gates}
+	open311, err := applications.Handler(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	past := func(ctx context.Context, span time.Duration) (history.History, error) {
+		return history.Read(ctx, s.pool, span)
+	}
+	health := service.NewHealth(log, service.Details{}, service.Check{Name: "database", Probe: s.pool.Ping})
+	handler, err := api.New(api.Server{Auth: verifier, Health: health, Metrics: service.NewRegistry(), Log: log, Open311: open311},
+		p.Guests.Operations(), p.Lists.Operations(), p.Map.Operations(), p.Exports.Operations(), p.Comments.Operations(), applications.Operations(), work.Operations(),
+		api.Reports{City: p.City, Store: store, Guests: p.Guests, PerUser: p.ReportsPerUser}.Operations(),
+		api.Votes{Reports: store, PerUser: p.VotesPerUser}.Operations(),
+		api.OpenData{City: p.City, Reports: store, Gates: gates}.Operations(),
+		api.Previews{City: p.City, Reports: store}.Operations(),
+		api.Photos{Store: photos, Files: p.Files, Log: log}.Operations(),
+		api.Questions{Store: postgres.NewQuestions(db), PerUser: p.ReportsPerUser}.Operations(),
+		api.OwnData{DB: db, Gates: gates}.Operations(),
+		api.Categories{City: p.City}.Operations(), api.Areas{City: p.City}.Operations(),
+		api.Moderation{Store: postgres.NewModeration(db), Work: work, PerUser: p.ReportsPerUser}.Operations(),
+		api.Queue{Workbench: desk, Gates: gates}.Operations(),
+		api.Moves{Workbench: desk, Reports: store}.Operations(),
+		api.Numbers{Workbench: desk, Areas: p.Areas, Gates: gates}.Operations(),
+		api.Settings{Workbench: desk}.Operations(),
+		api.Verdicts{Reports: store, Work: work}.Operations(),
+		api.Calendar{Deadlines: deadlines, Categories: p.Categories}.Operations(),
+		api.Outbox{Store: outbox.NewStore(s.pool, publisher.Wake), Relay: publisher, Story: story.NewStore(s.pool, "queue.photo_checks"), History: past}.Operations(),
+		api.ScheduleAudit{Upkeep: upkeep}.Operations(),
+		operators.ScheduleOperations(schedules), operators.ReconciliationOperations(reconciliation.NewResults(s.pool, outbox.AuditClosing)),
+		operators.ErasureOperations(nil), operators.HealthOperations(monitor.New()))
 	if err != nil {
 		t.Fatal(err)
 	}

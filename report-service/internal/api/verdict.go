@@ -6,17 +6,29 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// giveVerdict handles PUT /reports/{id}/verdict.
-func (h reportHandlers) giveVerdict(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[reportapi.NewVerdict](r)
-	if err != nil {
-		return err
+// Verdicts are what reporters say about resolutions.
+type Verdicts struct {
+	Reports *postgres.Reports
+	Work    Work
+}
+
+// Operations are those on verdicts.
+func (h Verdicts) Operations() openapi.Operations {
+	return openapi.Operations{
+		"giveVerdict":  {Handler: service.Decoded(h.giveVerdict), Timeout: changeTimeout},
+		"keepResolved": {Handler: service.Decoded(h.keepResolved), Timeout: changeTimeout},
 	}
-	v, err := h.reports.GiveVerdict(r.Context(), pathID(r), caller(r).ID, report.NewFixVerdict(req.Fixed, req.Text, time.Now()))
+}
+
+// giveVerdict handles PUT /reports/{id}/verdict.
+func (h Verdicts) giveVerdict(w http.ResponseWriter, r *http.Request, req reportapi.NewVerdict) error {
+	v, err := h.Reports.GiveVerdict(r.Context(), pathID(r), user(r).ID, report.NewFixVerdict(req.Fixed, req.Text, time.Now()))
 	if err != nil {
 		return fmt.Errorf("give verdict: %w", err)
 	}
@@ -24,18 +36,10 @@ func (h reportHandlers) giveVerdict(w http.ResponseWriter, r *http.Request) erro
 }
 
 // keepResolved handles POST /reports/{id}/verdict/decision.
-func (h workbenchHandlers) keepResolved(w http.ResponseWriter, r *http.Request) error {
-	req, err := service.Decode[reportapi.KeptResolved](r)
-	if err != nil {
-		return err
-	}
-	versions, err := ifMatch(r)
-	if err != nil {
-		return err
-	}
-	err = h.reports.Keep(r.Context(), pathID(r), report.Keep{Note: req.Note, By: caller(r).AsOfficial(), IfMatch: versions})
+func (h Verdicts) keepResolved(w http.ResponseWriter, r *http.Request, req reportapi.KeptResolved) error {
+	err := h.Reports.Keep(r.Context(), pathID(r), report.Keep{Note: req.Note, By: user(r).AsOfficial(), IfMatch: ifMatch(r)})
 	if err != nil {
 		return fmt.Errorf("keep resolved: %w", err)
 	}
-	return h.getWork(w, r)
+	return h.Work.getWork(w, r)
 }

@@ -13,7 +13,7 @@ func reportOf(v report.View) reportapi.Report {
 		CategoryID: v.Category.ID, CategoryName: v.Category.Name, Area: v.Area.Code, Address: v.Address,
 		PrivacyLevel: reportapi.PrivacyLevel(v.Privacy), Visibility: reportapi.Visibility(v.Visibility), ReporterName: v.ReporterName,
 		Status: reportapi.Status(v.Status), Closed: v.Status.Closed(),
-		Transitions: make([]reportapi.Transition, len(v.Status.Transitions())), // an empty list is not null
+		Transitions: each(v.Status.Transitions(), transitionOf),
 		Score:       v.Score, Version: v.Version,
 		CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt,
 		Mine: v.Mine, MyVote: voteTypeOf(v.MyVote),
@@ -26,10 +26,11 @@ func reportOf(v report.View) reportapi.Report {
 	if v.Verdict != nil {
 		out.Verdict = &reportapi.AskedVerdict{Asked: true, Until: v.Verdict.Until, Fixed: v.Verdict.Fixed, Text: v.Verdict.Text}
 	}
-	for i, t := range v.Status.Transitions() {
-		out.Transitions[i] = reportapi.Transition{Status: reportapi.Status(t.To), NoteRequired: t.NoteRequired}
-	}
 	return out
+}
+
+func transitionOf(t report.Transition) reportapi.Transition {
+	return reportapi.Transition{Status: reportapi.Status(t.To), NoteRequired: t.NoteRequired}
 }
 
 // voteTypeOf returns "" for none.
@@ -74,12 +75,46 @@ func positionOf(p *report.Position) *reportapi.Place {
 }
 
 func pageOf(p report.Page) reportapi.ReportPage {
-	out := reportapi.ReportPage{Reports: make([]reportapi.Report, len(p.Reports))}
-	for i, v := range p.Reports {
-		out.Reports[i] = reportOf(v)
-	}
+	out := reportapi.ReportPage{Reports: each(p.Reports, reportOf)}
 	if p.Next != nil {
 		out.NextCursor = p.Next.String()
 	}
 	return out
+}
+
+// openQuestionOf returns nil for none.
+func openQuestionOf(q *report.OpenQuestion) *reportapi.OpenQuestion {
+	if q == nil {
+		return nil
+	}
+	return &reportapi.OpenQuestion{ID: q.ID, AskedAt: q.At.UTC(), EndsOn: q.EndsOn}
+}
+
+func taskOf(t report.Task) reportapi.Task {
+	out := reportapi.Task{
+		ID: t.ID, Title: t.Title, CategoryID: t.Category.ID, CategoryName: t.Category.Name, Area: t.Area.Code, Address: t.Address,
+		PrivacyLevel: reportapi.PrivacyLevel(t.Privacy), Visibility: reportapi.Visibility(t.Visibility), Status: reportapi.Status(t.Status), Transitions: each(t.Status.Transitions(), transitionOf),
+		Score: t.Score, Version: t.Version, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
+		Assignee: personOf(t.Assignee), Routed: t.Routed, Notes: t.Notes,
+		DueAt: orZero(t.DueAt), OverdueLevel: int32(t.Overdue), Waiting: t.Waiting, Question: openQuestionOf(t.Question), NotAnswered: t.Unanswered,
+		Photos:       append([]uuid.UUID{}, t.Photos...),
+		HiddenReason: t.HiddenReason, WithdrawnAt: orZero(t.WithdrawnAt), AbuseReports: t.Abuse, NewComments: t.Comments, Disputed: t.Disputed,
+	}
+	if t.Position != nil {
+		out.Latitude, out.Longitude = &t.Position.Latitude, &t.Position.Longitude
+	}
+	if t.Original != nil {
+		out.DuplicateOf = *t.Original
+	}
+	if t.Department != nil {
+		out.DepartmentID, out.DepartmentName = t.Department.ID, t.Department.Name
+	}
+	return out
+}
+
+func personOf(o *report.Official) reportapi.Person {
+	if o == nil {
+		return reportapi.Person{}
+	}
+	return reportapi.Person{ID: o.ID, Name: o.Name}
 }

@@ -1,0 +1,67 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/ratelimit"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// limited refuses requests of a user beyond l. What fails by our fault does not count:
+// users who repeat what an outage refused are not punished for it. A refusal counts, or
+// it could be asked for without end.
+func limited(l *ratelimit.Limiter, h service.HandlerFunc) service.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		return withTurn(l, user(r).ID, "too many requests of this user", h, w, r)
+	}
+}
+
+// limitedForAll is limited for accounts. Clients without one are limited by their
+// address, which is kept in memory alone: guests, too, since anybody becomes any number of them.
+func limitedForAll(byUser, byAddress *ratelimit.Limiter, h service.HandlerFunc) service.HandlerFunc {
+	signedIn := limited(byUser, h)
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if by := user(r); by.ID != "" && !by.Guest {
+			return signedIn(w, r)
+		}
+		return withTurn(byAddress, networkOf(r), "too many requests of this address", h, w, r)
+	}
+}
+
+// withTurn handles a request if l has a turn of key.
+func withTurn(l *ratelimit.Limiter, key, refusal string, h service.HandlerFunc, w http.ResponseWriter, r *http.Request) error {
+	if wait := l.Take(key); wait > 0 {
+		problem := service.TooManyRequests
+		problem.RetryAfter = wait
+		return problem.New(refusal)
+	}
+	err := h(w, r)
+	if isOurs(err) {
+		l.GiveBack(key)
+	}
+	return err
+}
+
+// isOurs reports whether a request failed by our fault.
+func isOurs(err error) bool {
+	if problem, ok := errors.AsType[service.Problem](err); ok {
+		return problem.Status >= http.StatusInternalServerError
+	}
+	if known, ok := errors.AsType[*fault.Error](err); ok {
+		return known.Kind == fault.Unavailable || known.Kind == report.StillRunning
+	}
+	return err != nil
+}
+
+// forGuests answers guests with refusal, unless they are allowed.
+func forGuests(allowed bool, refusal error, h service.HandlerFunc) service.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if user(r).Guest && !allowed {
+			return refusal
+		}
+		return h(w, r)
+	}
+}

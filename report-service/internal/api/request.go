@@ -1,0 +1,148 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/openapi"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// changeTimeout is how long a change may wait until it is decided. After that
+// most clients have given up, and may have sent another request. So changes
+// that a process finds after it was frozen are refused as well.
+const changeTimeout = 5 * time.Second
+
+// user returns who makes the request; the zero value for somebody without a session.
+func user(r *http.Request) report.User {
+	principal, _ := auth.From(r.Context())
+	return report.User{ID: principal.ID, Name: principal.Name, Official: principal.Role == auth.Official, Guest: principal.Guest}
+}
+
+// pathID returns the id in the path.
+func pathID(r *http.Request) uuid.UUID { return openapi.PathID(r, "id") }
+
+func pathOf(id uuid.UUID) string { return "/reports/" + id.String() }
+
+// intParam returns the integer in the query parameter with the name; 0 without one.
+func intParam(r *http.Request, name string) int { return int(service.Number(r.URL.Query().Get(name))) }
+
+// ifMatch returns the versions at which the request may change a report.
+func ifMatch(r *http.Request) report.Versions {
+	header := r.Header.Get("If-Match")
+	if header == "" {
+		return report.Versions{}
+	}
+	return checked(report.ParseIfMatch, header)
+}
+
+// checked returns what parse reads in a text that the document let pass.
+func checked[T any](parse func(string) (T, error), text string) T {
+	t, err := parse(text)
+	if err != nil {
+		panic(fmt.Sprintf("api: what the document let pass: %v", err))
+	}
+	return t
+}
+
+// idempotentOf returns nil without a key. Requests with the same content count
+// as the same, however it is formatted.
+func idempotentOf(r *http.Request, req any) (*report.Idempotent, error) {
+	key, err := idempotencyKey(r.Header.Get("Idempotency-Key"))
+	if key == "" {
+		return nil, err
+	}
+	content, err := json.Marshal(req)
+	if err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	return &report.Idempotent{UserID: user(r).ID, Key: key, Request: sha256.Sum256(content)}, nil
+}
+
+// idempotentOn is idempotentOf for what is added to the report in the path, with the
+// response to keep. The key applies to this report alone: no client's key contains a space.
+func idempotentOn(r *http.Request, req any, response []byte) (*report.Idempotent, error) {
+	idempotent, err := idempotentOf(r, req)
+	if idempotent != nil {
+		idempotent.Key = pathID(r).String() + " " + idempotent.Key
+		idempotent.Response = response
+	}
+	return idempotent, err
+}
+
+// idempotencyKey returns the key in a header, or "" without one. A key in quotes, as
+// in the IETF's draft of this header, is the same as without them.
+func idempotencyKey(header string) (string, error) {
+	quoted, ok := strings.CutPrefix(header, `"`)
+	if !ok {
+		return header, nil
+	}
+	key, ok := strings.CutSuffix(quoted, `"`)
+	key = strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(key) // RFC 9651, 3.3.3
+	if !ok || key == "" {
+		return "", fault.NewInvalid("Idempotency-Key", "must be a key, or a key in double quotes")
+	}
+	return key, nil
+}
+
+// addressOf returns the address of the client, which the gateway writes down; without
+// a gateway that of the connection. All addresses of a /64 of IPv6 are one.
+func addressOf(r *http.Request) string {
+	text, _, _ := net.SplitHostPort(r.RemoteAddr)
+	if forwarded, _, _ := strings.Cut(r.Header.Get("X-Forwarded-For"), ","); forwarded != "" {
+		text = strings.TrimSpace(forwarded)
+	}
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		return "" // of a client that writes the header itself, without a gateway
+	}
+	if address = address.Unmap(); address.Is6() {
+		if network, err := address.WithZone("").Prefix(64); err == nil {
+			return network.String()
+		}
+	}
+	return address.String()
+}
+
+// networkOf returns the network of the client, as which all its addresses count.
+func networkOf(r *http.Request) string { return service.Network(service.ClientAddress(r)).String() }
+
+// origin returns where the client finds the page: programs that show links take
+// addresses with a host alone. It goes to who sent the host, and is kept nowhere.
+func origin(r *http.Request) string {
+	scheme, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",")
+	if scheme != "https" {
+		scheme = "http"
+	}
+	return scheme + "://" + r.Host
+}
+
+// orZero returns the value behind p, or the zero value, which the answer leaves
+// out.
+func orZero[T any](p *T) T {
+	var zero T
+	if p == nil {
+		return zero
+	}
+	return *p
+}
+
+// each returns what of makes of each of list; never nil, which would be null in the answer.
+func each[T, V any](list []T, of func(T) V) []V {
+	out := make([]V, len(list))
+	for i, t := range list {
+		out[i] = of(t)
+	}
+	return out
+}

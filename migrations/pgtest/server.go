@@ -2,6 +2,7 @@ package pgtest
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,15 +44,34 @@ func StartServerWithArchive(t testing.TB) *Server {
 	return startServer(t, devserver.Postgres{Archive: true})
 }
 
+// StartServerOnSmallDisk starts one whose data are on a disk of that many megabytes, and
+// returns its folder, in which another file may take the rest. Only root may.
+func StartServerOnSmallDisk(t testing.TB, megabytes int) (s *Server, dir string) {
+	t.Helper()
+	s = newServer(t, devserver.Postgres{})
+	if err := syscall.Mount("tmpfs", s.own.Dir, "tmpfs", 0, fmt.Sprintf("size=%dm,mode=755", megabytes)); err != nil {
+		t.Skipf("mounting a small disk: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(s.own.Dir, syscall.MNT_DETACH) })
+	s.prepare()
+	return s, s.own.Dir
+}
+
 func startServer(t testing.TB, own devserver.Postgres) *Server {
 	t.Helper()
 	s := newServer(t, own)
-	if err := s.own.Prepare(t.Context()); err != nil {
-		t.Fatalf("pgtest: %v", err)
-	}
-	t.Cleanup(s.Kill)
-	s.Start()
+	s.prepare()
 	return s
+}
+
+// prepare makes the data folder, and starts the server.
+func (s *Server) prepare() {
+	s.t.Helper()
+	if err := s.own.Prepare(s.t.Context()); err != nil {
+		s.t.Fatalf("pgtest: %v", err)
+	}
+	s.t.Cleanup(s.Kill)
+	s.Start()
 }
 
 // newServer chooses a port and a folder.

@@ -17,8 +17,9 @@ const (
 )
 
 // writesEvery is how often it is tried whether the database takes changes: each try
-// uses up the number of a transaction.
-const writesEvery = 10 * time.Second
+// uses up the number of a transaction. With the next reading and the console's own pause
+// a refusal is seen within ten seconds.
+const writesEvery = 4 * time.Second
 
 // Sparingly returns probe, whose success is the answer for as long as every. One that
 // fails is tried again each time.

@@ -23,7 +23,8 @@ const (
 
 // Writes tells whether the service can write to its database. A server that
 // answers may refuse every change all the same: a right was taken away, a table
-// was renamed or is locked, a sequence is at its end, the server is read-only.
+// was renamed or is locked, a sequence is at its end, the server is read-only, its disk is
+// full.
 //
 // It repairs one thing: a sequence that is behind its table, as after a restore
 // of the tables alone, by COPY or by logical replication. The numbers that are
@@ -71,8 +72,8 @@ func (w *Writes) probe(ctx context.Context) error {
 
 var errUndo = errors.New("the probe is rolled back")
 
-// lock takes the lock that a change takes, on all tables, and the number of a
-// transaction that writes.
+// lock takes the lock that a change takes, on all tables, some pages of the disk, and the
+// number of a transaction that writes.
 func (w *Writes) lock(ctx context.Context, tx pgx.Tx) error {
 	quoted := make([]string, len(w.tables))
 	for i, table := range w.tables {
@@ -84,6 +85,13 @@ func (w *Writes) lock(ctx context.Context, tx pgx.Tx) error {
 	} {
 		if _, err := tx.Exec(ctx, sql); err != nil {
 			return fmt.Errorf("lock the tables: %w", err)
+		}
+	}
+	// Neither lock nor number needs room on the disk. This writes 20 pages into a temporary
+	// file, which leaves nothing behind, neither rows nor write-ahead log.
+	for _, sql := range []string{`set local work_mem = '64kB'`, `select count(*) from generate_series(1, 12000)`} {
+		if _, err := tx.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("write to the disk: %w", err)
 		}
 	}
 	var missing, readOnly string

@@ -2,6 +2,9 @@ package pgpool_test
 
 import (
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -69,6 +72,35 @@ func TestWritesAreProbed(t *testing.T) {
 				t.Errorf("repaired, the probe says %q", got)
 			}
 		})
+	}
+}
+
+// A full disk refuses nearly every change, and no lock.
+func TestFullDiskIsProbed(t *testing.T) {
+	t.Parallel()
+	server, dir := pgtest.StartServerOnSmallDisk(t, 400)
+	pool := open(t, server.Create(migrations.Notification))
+	if err := newWrites(t, pool).Probe(t.Context()); err != nil {
+		t.Fatalf("with room on the disk: %v", err)
+	}
+	for range 3 {
+		rest, err := os.Create(filepath.Join(dir, "rest"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := make([]byte, 4096)
+		for err == nil {
+			_, err = rest.Write(page)
+		}
+		if err := newWrites(t, pool).Probe(t.Context()); err == nil || !strings.Contains(pgpool.Describe(err), "53100") {
+			t.Errorf("with a full disk the probe says %v", err)
+		}
+		if err := errors.Join(rest.Close(), os.Remove(rest.Name())); err != nil {
+			t.Fatal(err)
+		}
+		if err := newWrites(t, pool).Probe(t.Context()); err != nil {
+			t.Errorf("with room again: %v", err)
+		}
 	}
 }
 

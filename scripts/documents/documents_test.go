@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -360,4 +361,64 @@ func TestManualsHaveTheRetrySchedule(t *testing.T) {
 func join(list []string, word string) string {
 	last := len(list) - 1
 	return strings.Join(list[:last], ", ") + " " + word + " " + list[last]
+}
+
+// A list of an answer is always in it: a client that reads its length needs no
+// check, and no test with answers of its own makes a missing one look right.
+func TestListsOfAnswersAreRequired(t *testing.T) {
+	t.Parallel()
+	absent := map[string]string{
+		"Problem.errors":      "only of requests with faults in fields",
+		"Preferences.push":    "also a request, in which it was not from the beginning",
+		"DeadLetter.attempts": "only with a single one",
+		"Delivery.attempts":   "only with a single one",
+	}
+	for _, service := range []string{"report-service", "notification-service"} {
+		var doc map[string]any
+		if err := yaml.Unmarshal([]byte(read(t, "docs/openapi/"+service+".yaml")), &doc); err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		var walk func(at any, name string)
+		walk = func(at any, name string) {
+			switch v := at.(type) {
+			case []any:
+				for _, each := range v {
+					walk(each, name)
+				}
+			case map[string]any:
+				if ref, ok := v["$ref"].(string); ok && !seen[ref] {
+					seen[ref] = true
+					var target any = doc
+					for step := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
+						target = target.(map[string]any)[step]
+						name = step
+					}
+					walk(target, name)
+				}
+				required, _ := v["required"].([]any)
+				properties, _ := v["properties"].(map[string]any)
+				for property, schema := range properties {
+					field := name + "." + property
+					s, _ := schema.(map[string]any)
+					if s["type"] == "array" && !slices.Contains(required, any(property)) && absent[field] == "" {
+						t.Errorf("docs/openapi/%s.yaml: %s is a list of an answer and not required", service, field)
+					}
+				}
+				for key, each := range v {
+					if key == "properties" {
+						for property, schema := range properties {
+							walk(schema, name+"."+property)
+						}
+					} else if key != "requestBody" && key != "components" && key != "webhooks" {
+						walk(each, name)
+					}
+				}
+			}
+		}
+		walk(doc["paths"], "paths")
+		if len(seen) < 40 {
+			t.Errorf("docs/openapi/%s.yaml: read %d parts, want 40 or more", service, len(seen))
+		}
+	}
 }

@@ -98,7 +98,7 @@ func replayOf(r deadletter.Replay) notificationapi.Replay {
 	return notificationapi.Replay{
 		ID: r.ID, CreatedAt: r.CreatedAt, Selection: selection, State: notificationapi.ReplayState(r.State),
 		Total: int64(r.Total), RatePerS: int32(r.PerSecond), Canary: int32(r.Canary),
-		Reason: r.Reason, EndedAt: valueOf(r.EndedAt), Actor: r.Actor, Queues: r.Queues, Causes: r.Causes,
+		Reason: r.Reason, EndedAt: valueOf(r.EndedAt), Actor: r.Actor, Queues: append([]string{}, r.Queues...), Causes: append([]string{}, r.Causes...),
 		Pending: int64(r.Pending), InFlight: int64(r.InFlight), Resolved: int64(r.Resolved), Failed: int64(r.Failed),
 		LastSentAt: valueOf(r.LastSent),
 	}

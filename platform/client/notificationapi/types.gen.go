@@ -1300,8 +1300,8 @@ type Replay struct {
 	Actor  string `json:"actor,omitempty,omitzero"`
 	Canary int32  `json:"canary"`
 
-	// Causes Some groups of its dead letters, if the selection names ids.
-	Causes    []string  `json:"causes,omitempty,omitzero"`
+	// Causes Some groups of its dead letters, if the selection names ids; otherwise empty.
+	Causes    []string  `json:"causes"`
 	CreatedAt time.Time `json:"created_at"`
 	EndedAt   time.Time `json:"ended_at,omitempty,omitzero"`
 
@@ -1316,8 +1316,8 @@ type Replay struct {
 	// Pending Not sent yet.
 	Pending int64 `json:"pending"`
 
-	// Queues The queues of its dead letters, if the selection names ids.
-	Queues   []string `json:"queues,omitempty,omitzero"`
+	// Queues The queues of its dead letters, if the selection names ids; otherwise empty.
+	Queues   []string `json:"queues"`
 	RatePerS int32    `json:"rate_per_s"`
 
 	// Reason Why it stopped.

@@ -498,7 +498,7 @@ type BulkMoveEntry struct {
 	Note  string `json:"note"`
 
 	// Refused Those of them that were not moved.
-	Refused []uuid.UUID `json:"refused,omitempty,omitzero"`
+	Refused []uuid.UUID `json:"refused"`
 
 	// Reports Those that were asked for.
 	Reports []uuid.UUID `json:"reports"`
@@ -701,7 +701,7 @@ type Department struct {
 	Name string `json:"name"`
 
 	// Routes The areas whose reports it gets, likewise; each area goes to one department at most, once for all categories and once for each.
-	Routes []AreaRoute `json:"routes,omitempty,omitzero"`
+	Routes []AreaRoute `json:"routes"`
 }
 
 // DepartmentCount The reports of a department.
@@ -1165,6 +1165,21 @@ type NewComment struct {
 	//
 	// Examples: The lamp is dark again since last night.
 	Text string `json:"text"`
+}
+
+// NewDepartment A department as an operator saves it; without `routes` it has none.
+type NewDepartment struct {
+	CategoryIds []int32 `json:"category_ids"`
+	ID          int32   `json:"id"`
+
+	// Name Examples: Roads
+	Name   string      `json:"name"`
+	Routes []AreaRoute `json:"routes,omitempty,omitzero"`
+}
+
+// NewDepartments All departments, in the place of those that are there.
+type NewDepartments struct {
+	Departments []NewDepartment `json:"departments"`
 }
 
 // NewOpen311Key A key to be made.
@@ -2258,11 +2273,11 @@ type Work struct {
 	// Application The name of the application that filed it by Open311; absent for none.
 	Application string `json:"application,omitempty,omitzero"`
 
-	// Disputes What reporters of duplicates said who hold that it is not fixed, as long as it is disputed; absent for nothing.
-	Disputes []DuplicateVerdict `json:"disputes,omitempty,omitzero"`
+	// Disputes What reporters of duplicates said who hold that it is not fixed, as long as it is disputed.
+	Disputes []DuplicateVerdict `json:"disputes"`
 
-	// Duplicates The reports that are duplicates of it; absent for none.
-	Duplicates []uuid.UUID `json:"duplicates,omitempty,omitzero"`
+	// Duplicates The reports that are duplicates of it.
+	Duplicates []uuid.UUID `json:"duplicates"`
 
 	// Intake How it came; absent unless an official filed it for somebody.
 	Intake Intake `json:"intake,omitempty,omitzero"`

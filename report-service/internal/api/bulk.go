@@ -121,7 +121,7 @@ func (h Moves) listBulkMoves(w http.ResponseWriter, r *http.Request) error {
 	}
 	return service.Encode(w, http.StatusOK, reportapi.BulkMoves{Moves: each(moves, func(m report.BulkMove) reportapi.BulkMoveEntry {
 		return reportapi.BulkMoveEntry{
-			At: m.At, By: personOf(&m.By), Status: reportapi.Status(m.To), Note: m.Note, Reports: m.Reports, Refused: m.Refused, Ended: m.Refused != nil,
+			At: m.At, By: personOf(&m.By), Status: reportapi.Status(m.To), Note: m.Note, Reports: m.Reports, Refused: orEmpty(m.Refused), Ended: m.Refused != nil,
 		}
 	})})
 }

@@ -112,6 +112,11 @@ func taskOf(t report.Task) reportapi.Task {
 	return out
 }
 
+// orEmpty returns items as an answer has them: an empty list is [], not null.
+func orEmpty[T any](items []T) []T {
+	return append([]T{}, items...)
+}
+
 func personOf(o *report.Official) reportapi.Person {
 	if o == nil {
 		return reportapi.Person{}

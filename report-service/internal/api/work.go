@@ -37,7 +37,7 @@ func (h Work) getWork(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out := reportapi.Work{Report: taskOf(work.Task), Acts: make([]reportapi.Act, len(work.Acts)), Duplicates: work.Duplicates}
+	out := reportapi.Work{Report: taskOf(work.Task), Acts: make([]reportapi.Act, len(work.Acts)), Duplicates: orEmpty(work.Duplicates), Disputes: make([]reportapi.DuplicateVerdict, len(work.Disputes))}
 	for i, a := range work.Acts {
 		out.Acts[i] = reportapi.Act{
 			At: a.At, By: personOf(&a.By), Action: reportapi.ActAction(a.Kind), Text: a.Text,
@@ -57,8 +57,8 @@ func (h Work) getWork(w http.ResponseWriter, r *http.Request) error {
 	if work.Verdict != nil {
 		out.Verdict = new(verdictOf(*work.Verdict))
 	}
-	for _, d := range work.Disputes {
-		out.Disputes = append(out.Disputes, reportapi.DuplicateVerdict{ReportID: d.ReportID, Verdict: verdictOf(d.Verdict)})
+	for i, d := range work.Disputes {
+		out.Disputes[i] = reportapi.DuplicateVerdict{ReportID: d.ReportID, Verdict: verdictOf(d.Verdict)}
 	}
 	return service.Encode(w, http.StatusOK, out)
 }

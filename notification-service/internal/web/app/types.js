@@ -7,7 +7,7 @@ import openapiTS, { astToString } from 'openapi-typescript';
 for (const service of ['report', 'notification']) {
   const document = new URL(`../../../../docs/openapi/${service}-service.yaml`, import.meta.url);
   const file = new URL(`src/api/${service}.gen.ts`, import.meta.url);
-  const types = astToString(await openapiTS(document));
+  const types = astToString(await openapiTS(document, { defaultNonNullable: false }));
   if (existsSync(file) && readFileSync(file, 'utf8') === types) continue;
   const fresh = new URL(`${file}.${process.pid}`);
   writeFileSync(fresh, types);

@@ -13,6 +13,7 @@ import { Header } from './shell/header';
 import { Toasts } from './shell/toasts';
 import { cityName } from './state/config';
 import { session, sessionEnded, type Role } from './state/session';
+import { Boundary } from './ui/boundary';
 import { lazily } from './ui/lazily';
 import { here, href, returnedTo, route, Router } from './ui/router';
 import { restoreReadingPosition } from './ui/scroll';
@@ -90,7 +91,12 @@ function RequireRole({ screen: { view: View, roles }, path }: { screen: Screen; 
   const role = session.value?.role;
   if (roles && !role) return <SignInScreen path={path} />;
   if (roles?.length && role && !roles.includes(role)) return <NoPage title="no-role" text="problem.forbidden" />;
-  return <View path={path} key={path.slice(0, 2).join('/')} />;
+  const place = path.slice(0, 2).join('/');
+  return (
+    <Boundary key={place}>
+      <View path={path} key={place} />
+    </Boundary>
+  );
 }
 
 /** Where to sign in, and come back from. */

@@ -4,6 +4,7 @@ import type { ComponentType } from 'preact';
 
 import { number, t, type Word } from '../../lang/console';
 import { config } from '../../state/config';
+import { Boundary } from '../../ui/boundary';
 import { href, route } from '../../ui/router';
 import { clockTime } from '../../ui/time';
 import { useSubject } from '../../ui/title';
@@ -104,7 +105,9 @@ export function Console({ path }: { path: string[] }) {
           ))}
         </nav>
       )}
-      <section.view path={path.slice(2)} key={section.path} />
+      <Boundary key={section.path}>
+        <section.view path={path.slice(2)} key={section.path} />
+      </Boundary>
     </div>
   );
 }

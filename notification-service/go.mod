@@ -17,6 +17,7 @@ require (
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
 	github.com/tmaxmax/go-sse v0.11.0
 	github.com/wneessen/go-mail v0.8.1
+	github.com/yuin/goldmark v1.8.7
 	golang.org/x/net v0.60.0
 	golang.org/x/time v0.15.0
 )
@@ -33,6 +34,7 @@ require (
 	github.com/golang-migrate/migrate/v4 v4.20.1 // indirect
 	github.com/jackc/pgerrcode v0.0.0-20220416144525-469b46aa5efa // indirect
 	github.com/jellydator/ttlcache/v3 v3.4.1 // indirect
+	github.com/kylelemons/godebug v1.1.0 // indirect
 	github.com/michaelklishin/rabbit-hole/v3 v3.5.0 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/oasdiff/yaml v0.1.1 // indirect
@@ -45,6 +47,7 @@ require (
 
 require (
 	github.com/avast/retry-go/v4 v4.7.0 // indirect
+	github.com/cityconnect/cityconnect/docs v0.0.0
 	github.com/cityconnect/cityconnect/migrations v0.0.0
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
@@ -65,3 +68,5 @@ replace github.com/cityconnect/cityconnect/platform => ../platform
 replace github.com/cityconnect/cityconnect/migrations => ../migrations
 
 ignore ./internal/web/app/node_modules
+
+replace github.com/cityconnect/cityconnect/docs => ../docs

@@ -12,4 +12,5 @@ cmp -s package-lock.json node_modules/.package-lock.installed.json || {
   npm ci --no-audit --no-fund --ignore-scripts
   cp package-lock.json node_modules/.package-lock.installed.json
 }
+go run ../cmd/references ../../docs ../../docs/api
 exec npm run --silent "$1"

@@ -8,13 +8,13 @@ package api
 
 import (
 	"context"
-	_ "embed"
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/docs"
 	"github.com/cityconnect/cityconnect/notification-service/internal/geocoder"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/auth"
@@ -23,13 +23,6 @@ import (
 	"github.com/cityconnect/cityconnect/platform/owndata"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
-
-// openapiYAML is a copy of docs/openapi/notification-service.yaml, which
-// cannot be embedded from here; `go generate` makes it and a test compares
-// the two.
-//
-//go:embed openapi.yaml
-var openapiYAML []byte
 
 // A Config is what the API works with.
 type Config struct {
@@ -61,7 +54,7 @@ type server struct {
 
 // New returns the handler of the whole service.
 func New(cfg Config) (http.Handler, error) {
-	doc, err := openapi.Load(openapiYAML, nil)
+	doc, err := openapi.Load(docs.Read("openapi/notification-service.yaml"), nil)
 	if err != nil {
 		return nil, err
 	}

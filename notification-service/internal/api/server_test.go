@@ -187,11 +187,6 @@ func (s *testServer) apply(batch []postgres.Message) {
 	}
 }
 
-func TestEmbeddedDocumentIsTheSource(t *testing.T) {
-	t.Parallel()
-	document.CheckCopy(t, "openapi.yaml")
-}
-
 func TestDocumentObeysTheRules(t *testing.T) {
 	t.Parallel()
 	document.CheckRules(t)

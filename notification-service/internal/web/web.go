@@ -23,6 +23,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -55,16 +56,17 @@ func New(cfg Config, sign auth.Config) (http.Handler, error) {
 		}
 	}
 	assets["/"] = assets["/index.html"]
-	for _, name := range manuals {
-		assets[docsPath+name] = assets[docsPath+"/"+cmp.Or(strings.TrimPrefix(name, "/"), "index")+".html"]
-	}
-	return &page{assets: assets, policy: func() string { return cfg.policy(sign) }, mapFile: cfg.MapFile}, nil
+	return &page{
+		assets: assets, policy: func() string { return cfg.policy(sign) }, mapFile: cfg.MapFile,
+		docs: sync.OnceValues(makeDocs),
+	}, nil
 }
 
 type page struct {
 	assets  map[string]*asset // by path
 	policy  func() string
 	mapFile string
+	docs    func() (map[string]*asset, error) // by path; made when one is first requested
 }
 
 // builtName is what the built files call the city.
@@ -93,12 +95,6 @@ func nameCity(assets map[string]*asset, name string) error {
 // session.
 const renewPath = "/renew.html"
 
-// docsPath has the explanation of each problem, and the references of the API; manuals
-// are its pages. The type of a problem (platform/service) is an address of it.
-const docsPath = "/docs"
-
-var manuals = []string{"", "/problems", "/report-service", "/notification-service", "/messages"}
-
 // screens has the first part of each screen's address; ui/router.tsx has the
 // same. Reports share theirs with the API: the gateway sends clients that ask for
 // HTML here.
@@ -112,6 +108,13 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a, status := p.assets[name], http.StatusOK
+	if name == docsPath || strings.HasPrefix(name, docsPath+"/") {
+		made, err := p.docs()
+		if err != nil {
+			panic(err) // a test makes them
+		}
+		a = made[name]
+	}
 	if a == nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.Contains(r.Header.Get("Accept"), "text/html") {
 		a = p.assets["/index.html"]
 		if first, _, _ := strings.Cut(name[1:], "/"); !slices.Contains(screens, first) {

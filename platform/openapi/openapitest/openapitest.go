@@ -82,20 +82,6 @@ func (d *Document) Check(t testing.TB, req *http.Request, res *http.Response, bo
 	}
 }
 
-// CheckCopy makes sure that the file at path, which the service embeds, is the
-// document.
-func (d *Document) CheckCopy(t testing.TB, path string) {
-	t.Helper()
-	want, err := os.ReadFile(d.path)
-	got, err2 := os.ReadFile(path)
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not %s: run go generate ./internal/api", path, d.path)
-	}
-}
-
 // CheckServed makes sure that served, the body of GET /openapi.json, is valid
 // and says all that the document says.
 func (d *Document) CheckServed(t testing.TB, served []byte) {

@@ -13,11 +13,6 @@ var document = openapitest.New("../../../docs/openapi/report-service.yaml")
 // open311Document is the same for what is below /open311.
 var open311Document = openapitest.New("../../../docs/openapi/open311.yaml")
 
-func TestEmbeddedDocumentIsTheSource(t *testing.T) {
-	t.Parallel()
-	document.CheckCopy(t, "openapi.yaml")
-}
-
 func TestDocumentObeysTheRules(t *testing.T) {
 	t.Parallel()
 	document.CheckRules(t)

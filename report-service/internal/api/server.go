@@ -9,7 +9,6 @@
 package api
 
 import (
-	_ "embed"
 	"net/http"
 	"regexp"
 
@@ -17,18 +16,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"github.com/cityconnect/cityconnect/docs"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/area"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
-
-// openapiYAML is a copy of docs/openapi/report-service.yaml, which cannot be
-// embedded from here; `go generate` makes it and a test compares the two.
-//
-//go:embed openapi.yaml
-var openapiYAML []byte
 
 // formats are the formats of strings that only this document uses.
 var formats = openapi.Formats{
@@ -55,7 +49,7 @@ type Server struct {
 // New returns the handler of the whole API. It fails if the parts do not answer each
 // operation of the document once.
 func New(s Server, parts ...openapi.Operations) (http.Handler, error) {
-	doc, err := openapi.Load(openapiYAML, formats)
+	doc, err := openapi.Load(docs.Read("openapi/report-service.yaml"), formats)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ package open311
 
 import (
 	"context"
-	_ "embed"
 	"net/http"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/docs"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/platform/service"
@@ -58,11 +58,6 @@ type Config struct {
 	Origin func(r *http.Request) string
 }
 
-// openapiYAML is a copy of docs/openapi/open311.yaml, which cannot be embedded from here.
-//
-//go:embed openapi.yaml
-var openapiYAML []byte
-
 type handlers struct {
 	Config
 	filing *ratelimit.Limiter // by application
@@ -70,7 +65,7 @@ type handlers struct {
 
 // New returns the handler of all paths below /open311.
 func New(cfg Config) (http.Handler, error) {
-	doc, err := openapi.Load(openapiYAML, nil)
+	doc, err := openapi.Load(docs.Read("openapi/open311.yaml"), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -31,11 +31,6 @@ var update = flag.Bool("update", false, "write the files in testdata again")
 // document is what every answer in JSON is held to.
 var document = openapitest.New("../../../docs/openapi/open311.yaml")
 
-func TestEmbeddedDocumentIsTheSource(t *testing.T) {
-	t.Parallel()
-	document.CheckCopy(t, "openapi.yaml")
-}
-
 const key = "o311_KEY"
 
 // A city is a store without a database. It keeps what it was asked.

@@ -1,7 +1,6 @@
 import { loadEnv, type Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
 
-import { apiDocuments } from './docs.js';
 import { maplibre } from './maplibre.js';
 import { thirdPartyNotices } from './notices.js';
 
@@ -49,7 +48,7 @@ const stream = new URL('../../../clients/stream/src', import.meta.url).pathname;
 
 export default defineConfig({
   resolve: { alias: { '@cityconnect/stream': stream } },
-  plugins: [maplibre(), thirdPartyNotices(), apiDocuments(), serviceWorker()],
+  plugins: [maplibre(), thirdPartyNotices(), serviceWorker()],
   build: {
     outDir: '../dist',
     emptyOutDir: true,

@@ -1,3 +1,0 @@
-package api
-
-//go:generate cp ../../../docs/openapi/notification-service.yaml openapi.yaml

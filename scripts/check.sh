@@ -61,4 +61,5 @@ await lint "$lint"
 grep -h '^expected=' "$logs/components.log" | tail -n 1 || true
 tail -n 1 "$logs/faults.log" || true
 cat "$logs/lint.log"
+scripts/weight.sh || true # the linters have said it
 report check

@@ -232,11 +232,14 @@ prose() {
   return "$failed"
 }
 
+# weight compares how much there is with what scripts/weight.txt allows.
+weight() { scripts/weight.sh; }
+
 # page checks the types of the page's sources, lints them and their formatting.
 page() { scripts/page.sh lint; }
 
 if (($# == 0)); then
-  set -- formatting generated versions notices linters shell workflows alerts variables documents diagrams prose promises vulnerabilities page
+  set -- formatting generated versions notices linters shell workflows alerts variables documents diagrams prose promises weight vulnerabilities page
 fi
 failed=0 skipped=()
 for check in "$@"; do

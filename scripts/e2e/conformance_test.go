@@ -45,7 +45,7 @@ func TestStreamConformance(t *testing.T) {
 func TestStreamConformanceNamesBreakages(t *testing.T) {
 	t.Parallel()
 	s := newSubject(t)
-	cases := []string{"content-type", "ids", "order", "gap", "duplicates"}
+	cases := []string{"content-type", "reset", "reset-at-end", "ids", "fields", "order", "gap", "duplicates"}
 	for _, tt := range []struct {
 		name  string
 		how   breakage
@@ -54,9 +54,15 @@ func TestStreamConformanceNamesBreakages(t *testing.T) {
 		{"loses an event", lose, "gap"},
 		{"swaps two", swap(), "order"},
 		{"repeats one", repeat, "duplicates"},
-		{"strips ids", func(_ int, block string, write func(string)) {
-			write(regexp.MustCompile(`(?m)^id:.*\n`).ReplaceAllString(block, ""))
+		{"strips ids", func(n int, block string, write func(string)) {
+			if n > 0 {
+				block = regexp.MustCompile(`(?m)^id:.*\n`).ReplaceAllString(block, "")
+			}
+			write(block)
 		}, "ids"},
+		{"strips a field", replace(`"report_id":"[^"]*",`, ""), "fields"},
+		{"says that it was read", replace(`"read":false`, `"read":true`), "fields"},
+		{"resets to another place", replace(`(?s)(event: reset\n.*\nid: v1\.\w+)\.\d+`, "${1}.7"), "reset-at-end"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			args := []string{"--notify", s.control + "/notify", "--patience", "5", "--case", "drain"}
@@ -171,7 +177,14 @@ func (s *subject) streams(how breakage) string {
 	return server.URL + "/notifications/stream"
 }
 
-// A breakage is what a gateway does with the nth notification of a connection.
+// replace returns the breakage that replaces what a pattern matches.
+func replace(pattern, by string) breakage {
+	matched := regexp.MustCompile(pattern)
+	return func(_ int, block string, write func(string)) { write(matched.ReplaceAllString(block, by)) }
+}
+
+// A breakage is what a gateway does with the nth notification of a connection, and with a
+// reset, which is number 0.
 type breakage func(n int, block string, write func(string))
 
 // lose is the breakage that loses the second one.
@@ -219,10 +232,13 @@ func mangled(stream io.ReadCloser, how breakage) io.ReadCloser {
 			if block += line; line != "\n" {
 				continue
 			}
-			if strings.Contains(block, "event: notification\n") {
+			switch {
+			case strings.Contains(block, "event: notification\n"):
 				n++
 				how(n, block, write)
-			} else {
+			case strings.Contains(block, "event: reset\n"):
+				how(0, block, write)
+			default:
 				write(block)
 			}
 			block = ""

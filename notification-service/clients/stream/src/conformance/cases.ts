@@ -119,11 +119,32 @@ async function reset(suite: Suite): Promise<void> {
   check(resetEvent.id !== '' && resetEvent.id !== 'v1.ffffffff.1', 'reset has no id from which the stream goes on');
 }
 
+/** After a reset the list is read again: the stream continues at its end, not before it or behind it. */
+async function resetAtEnd(suite: Suite): Promise<void> {
+  const { connection, ready } = await begun(suite, 'v1.ffffffff.1');
+  connection.close();
+  const [resetEvent] = connection.of('reset');
+  check(resetEvent !== undefined, 'an unknown cursor is not answered with reset');
+  const end = String(ready.data.last_event_id);
+  check(resetEvent.id === end, `the id of reset is ${resetEvent.id || 'missing'}, must be the last_event_id of ready, ${end}`);
+}
+
 async function ids(suite: Suite): Promise<void> {
   const { from, notifications } = await live(suite);
   check(from !== '', 'ready has no id');
   const without = notifications.filter(({ id }) => id === '').length;
   check(without === 0, `${without} of ${notifications.length} notifications have no id`);
+}
+
+/** What every notification has, whatever it is about. */
+async function fields(suite: Suite): Promise<void> {
+  for (const { id, data } of (await live(suite)).notifications) {
+    for (const name of ['id', 'type', 'report_id', 'created_at']) {
+      check(typeof data[name] === 'string' && data[name] !== '', `${name} of the notification ${id} is ${JSON.stringify(data[name])}`);
+    }
+    check(!Number.isNaN(Date.parse(String(data.created_at))), `created_at of the notification ${id} is ${String(data.created_at)}, must be a time`);
+    check(data.read === false, `read of the notification ${id} is ${JSON.stringify(data.read)}, must be false`);
+  }
 }
 
 async function order(suite: Suite): Promise<void> {
@@ -172,10 +193,15 @@ async function resumeByQuery(suite: Suite): Promise<void> {
 
 async function heartbeat(suite: Suite): Promise<void> {
   const { connection } = await begun(suite);
-  const came = await connection.until(() => connection.of('hb').length > 0, SILENCE_MS);
+  for (const nth of [1, 2]) {
+    const came = await connection.until(() => connection.of('hb').length >= nth, SILENCE_MS);
+    check(came, `nothing came for ${SILENCE_MS / 1_000} s, must be hb`);
+  }
   connection.close();
-  check(came, `nothing came for ${SILENCE_MS / 1_000} s, must be hb`);
-  check(connection.of('hb')[0]?.id === '', 'hb has an id, must have none');
+  check(
+    connection.of('hb').every(({ id }) => id === ''),
+    'hb has an id, must have none',
+  );
 }
 
 /** Has it happen, and again while it fails: a part of the server may be away. */
@@ -256,7 +282,9 @@ export const CASES: Record<string, (suite: Suite) => Promise<void>> = {
   'auth-refused': authRefused,
   'bad-cursor': badCursor,
   reset,
+  'reset-at-end': resetAtEnd,
   ids,
+  fields,
   order,
   gap,
   duplicates,

@@ -182,6 +182,39 @@ func TestManualInNode(t *testing.T) {
 	receive(t, cmd, secret, net.JoinHostPort(host, port))
 }
 
+// Receivers that need nothing but the interpreter of their language.
+func TestManualInterpreted(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		language, interpreter, file string
+		args                        func(address string) []string
+	}{
+		{"python", "python3", "receiver.py", func(string) []string { return []string{"receiver.py"} }},
+		{"php", "php", "receiver.php", func(address string) []string { return []string{"-S", address, "receiver.php"} }},
+	} {
+		t.Run(tt.language, func(t *testing.T) {
+			t.Parallel()
+			code := samples(t, tt.language)
+			if len(code) != 1 {
+				t.Fatalf("the manual has %d samples, want 1", len(code))
+			}
+			interpreter, err := exec.LookPath(tt.interpreter)
+			if err != nil {
+				t.Skipf("%s is not installed", tt.interpreter)
+			}
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, tt.file), []byte(code[0]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			host, port := freePort(t)
+			secret := webhook.NewSecret()
+			cmd := exec.CommandContext(context.WithoutCancel(t.Context()), interpreter, tt.args(net.JoinHostPort(host, port))...)
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "WEBHOOK_SECRET="+secret, "PORT="+port)
+			receive(t, cmd, secret, net.JoinHostPort(host, port))
+		})
+	}
+}
+
 func TestManualInShell(t *testing.T) {
 	t.Parallel()
 	code := samples(t, "sh")

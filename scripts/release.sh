@@ -12,6 +12,8 @@ read -r version _ < <(scripts/version.sh)
 version=${version%-dirty} # what is not committed is left out
 commit_time=$(git show -s --format=%ct HEAD)
 release=$PWD/bin/release
+# What an installation without a checkout needs of deploy, beside the programs.
+installed=(secrets.sh postgres/databases.sh rabbitmq/users.sh nginx/nginx.conf nginx/templates systemd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -55,6 +57,7 @@ for architecture in amd64 arm64; do
     "$work/sbom" -version "$version" "$program" >"$release/$(basename "$program")-$version-linux-$architecture.cdx.json"
   done
   cp LICENSE deploy/third-party-notices.txt "$work/$name/"
+  (cd "$work/first/deploy" && cp -r --parents "${installed[@]}" "$work/$name/")
   pack "$work/$name" "$release/$name.tar.gz"
 done
 cp deploy/third-party-notices.txt "$release/"

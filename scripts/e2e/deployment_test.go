@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -124,5 +127,80 @@ func TestOwnServersReplaceOurs(t *testing.T) {
 				t.Errorf("%s starts without %s: %q", file, variable, value)
 			}
 		}
+	}
+}
+
+// nginx takes what docs/production.md makes of the gateway's files for Debian's unit: its
+// pid file, its user, and a stderr that is a socket, as systemd gives it.
+func TestGatewayUnderSystemd(t *testing.T) {
+	t.Parallel()
+	manual := string(must(os.ReadFile(filepath.Join(root(), "docs", "production.md"))))
+	block := regexp.MustCompile(`(?s)export GATEWAY_LISTEN=80.*?>/etc/nginx/nginx\.conf`).FindString(manual)
+	if block == "" {
+		t.Fatal("docs/production.md does not configure nginx")
+	}
+	dir := t.TempDir()
+	script := strings.NewReplacer("/etc/nginx", dir, "/etc/cityconnect/tls", dir, "/var/log/nginx", dir, "/var/lib/nginx", dir,
+		"GATEWAY_LISTEN=80", "GATEWAY_LISTEN=127.0.0.1:1", "GATEWAY_LISTEN_TLS=443", "GATEWAY_LISTEN_TLS=127.0.0.1:2").Replace(block)
+	mustRun(t, exec.Command(filepath.Join(root(), "deploy", "nginx", "certificate.sh"), dir))
+	if err := os.Mkdir(filepath.Join(dir, "conf.d"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	configure := exec.Command("bash", "-euc", script)
+	configure.Dir = root()
+	mustRun(t, configure)
+	written := string(must(os.ReadFile(filepath.Join(dir, "nginx.conf"))))
+	for _, want := range []string{"user www-data;", "pid /run/nginx.pid;"} {
+		if !strings.Contains(written, want) {
+			t.Errorf("the main file has no %q:\n%s", want, written)
+		}
+	}
+	sockets, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr, reader := os.NewFile(uintptr(sockets[0]), "stderr"), os.NewFile(uintptr(sockets[1]), "reader")
+	defer reader.Close()
+	// The test's own pid file, and no user: neither needs root.
+	tried := strings.NewReplacer("user www-data;", "", "/run/nginx.pid", dir+"/nginx.pid", "/etc/nginx", dir).Replace(written)
+	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(tried), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	nginx := exec.Command("nginx", "-t", "-c", filepath.Join(dir, "nginx.conf"))
+	nginx.Stderr = stderr
+	err = nginx.Run()
+	stderr.Close()
+	if err != nil {
+		said := make([]byte, 4096)
+		n, _ := reader.Read(said)
+		t.Errorf("nginx -t: %v: %s", err, said[:n])
+	}
+}
+
+// The unit starts each program that there is, as the chart and Compose do.
+func TestSystemdUnit(t *testing.T) {
+	t.Parallel()
+	unit := string(must(os.ReadFile(filepath.Join(root(), "deploy", "systemd", "cityconnect@.service"))))
+	for _, program := range []string{"report-service", "notification-service", "photo-worker", "delivery-worker"} {
+		if !strings.Contains(unit, program) {
+			t.Errorf("the unit does not name %s", program)
+		}
+	}
+	for _, want := range []string{"User=cityconnect\n", "LimitNOFILE=65536\n", "NoNewPrivileges=yes\n", "ProtectSystem=strict\n", "CapabilityBoundingSet=\n"} {
+		if !strings.Contains(unit, want) {
+			t.Errorf("the unit has no %s", want)
+		}
+	}
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("systemd-analyze is not installed")
+	}
+	instance := filepath.Join(t.TempDir(), "cityconnect@report-service.service")
+	unit = regexp.MustCompile(`(?m)^ExecStart=.*$`).ReplaceAllString(unit, "ExecStart=/bin/true")
+	if err := os.WriteFile(instance, []byte(unit), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(analyze, "verify", instance).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("systemd-analyze verify: %v: %s", err, out)
 	}
 }

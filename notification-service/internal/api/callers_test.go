@@ -93,8 +93,9 @@ func TestProofOfCallersAddress(t *testing.T) {
 	if got := s.number(rows); got != before {
 		t.Fatalf("a GET changed something: %d, want %d", got, before)
 	}
-	if page := s.raw("POST", "/p/"+token, url.Values{"prove": {"yes"}}.Encode(), 200); strings.Contains(page, "<form") {
-		t.Errorf("a button after the proof: %s", page)
+	proven := s.raw("POST", "/p/"+token, url.Values{"prove": {"yes"}}.Encode(), 200)
+	if strings.Contains(proven, "<form") {
+		t.Errorf("a button after the proof: %s", proven)
 	}
 	if got := s.state(f, 200); got != "active" {
 		t.Errorf("state %q after the proof", got)
@@ -102,12 +103,16 @@ func TestProofOfCallersAddress(t *testing.T) {
 	if n := s.number(`select count(*) from mail_consents m join contacts c using (stream_id) where m.report_id = $1 and c.kinds @> '{report.status.updated}'`, f.report); n != 1 {
 		t.Error("the caller gets no mails about the report")
 	}
-	for _, method := range []string{"GET", "POST"} { // it works once
-		if page := s.raw(method, "/p/"+token, "", 404); !strings.Contains(page, "<h1>") || strings.Contains(page, "<form") {
-			t.Errorf("%s of a used link: %s", method, page)
+	after := s.number(rows)
+	for _, method := range []string{"GET", "POST"} { // as by a second click
+		if again := s.raw(method, "/p/"+token, "", 200); again != proven {
+			t.Errorf("%s of a used link: %s, want %s", method, again, proven)
 		}
 		s.raw(method, "/p/"+email.NewToken(), "", 404)
 		s.raw(method, "/p/x", "", 404)
+	}
+	if got := s.number(rows); got != after {
+		t.Errorf("a second click changed something: %d, want %d", got, after)
 	}
 	s.set(f, "budi@example.org", 200) // asked again by a page that got no answer
 	s.set(f, "other@example.org", 409)

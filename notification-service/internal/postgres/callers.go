@@ -150,25 +150,23 @@ func queueProof(ctx context.Context, tx pgx.Tx, stream int64, report uuid.UUID, 
 }
 
 const provableSQL = `
-	select c.id, c.stream_id, k.report_id, c.language from callers k join contacts c on c.id = k.contact_id
-	where k.proof_hash = $1 and c.state = 'unverified' and c.state_since > now() - $2::interval`
+	select c.id, c.stream_id, k.report_id, c.language, c.state from callers k join contacts c on c.id = k.contact_id
+	where k.proof_hash = $1 and (c.state = 'active' or c.state = 'unverified' and c.state_since > now() - $2::interval)`
 
-// Provable returns in which language the link of that hash proves an address, or
-// email.ErrProof. It changes nothing.
+// Provable returns in which language the link of that hash proves an address, and whether it
+// has, or email.ErrProof. It changes nothing.
 func (s *Callers) Provable(ctx context.Context, hash []byte) (email.Caller, error) {
 	return prove(ctx, s.pool, hash, "", nil)
 }
 
-// Prove makes the contact active whose link has that hash, with mails about its report. The
-// link has no further effect.
+// Prove makes the contact active whose link has that hash, with mails about its report. A
+// second time it changes nothing.
 func (s *Callers) Prove(ctx context.Context, hash []byte) (c email.Caller, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		c, err = prove(ctx, tx, hash, ` for update`, func(id uuid.UUID, stream int64, report uuid.UUID) error {
 			_, err := tx.Exec(ctx, `
 				with active as (
 				  update contacts set state = 'active', state_since = now(), kinds = $2 where id = $1
-				), used as (
-				  update callers set proof_hash = null where contact_id = $1
 				)
 				insert into mail_consents (stream_id, report_id) values ($3, $4) on conflict do nothing`, id, email.DefaultKinds, stream, report)
 			return err
@@ -187,15 +185,14 @@ func prove(ctx context.Context, q querier, hash []byte, lock string, change func
 	var id, report uuid.UUID
 	var stream int64
 	c, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (c email.Caller, err error) {
-		c.State = email.Unverified
-		return c, row.Scan(&id, &stream, &report, &c.Language)
+		return c, row.Scan(&id, &stream, &report, &c.Language, &c.State)
 	})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return email.Caller{}, email.ErrProof
 	case err != nil:
 		return email.Caller{}, fmt.Errorf("read proof: %w", err)
-	case change == nil:
+	case change == nil, c.State == email.Active:
 		return c, nil
 	}
 	if err := change(id, stream, report); err != nil {

@@ -18,10 +18,11 @@ import (
 // says to the client why a string is not of that form.
 type Formats map[string]func(string) error
 
-// with returns f and what every document may name: uuid, date-time, line and text,
-// which are tidied, and id, which is compared as it is.
+// with returns f and what every document may name: uuid, date-time, line, text, code (of
+// letters and digits) and bare (an address, say), which are tidied, and id, which is
+// compared as it is.
 func (f Formats) with() Formats {
-	all := Formats{"uuid": isUUID, "date-time": isTime, "line": text.CheckKept, "text": text.CheckKept, "id": text.CheckID}
+	all := Formats{"uuid": isUUID, "date-time": isTime, "line": text.CheckKept, "text": text.CheckKept, "code": text.CheckKept, "bare": text.CheckKept, "id": text.CheckID}
 	maps.Copy(all, f)
 	return all
 }
@@ -47,6 +48,8 @@ func isUUID(s string) error {
 // handlers read: what carries no meaning refuses nobody.
 var tidyForms = map[string]func(string) string{
 	"line":      func(s string) string { return strings.TrimSpace(text.CleanLine(s)) },
+	"code":      text.Code,
+	"bare":      text.Bare,
 	"text":      text.CleanBlock,
 	"date-time": tidyTime,
 }

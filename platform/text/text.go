@@ -11,6 +11,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // Faults of a text. The errors may be shown to its sender.
@@ -29,6 +31,28 @@ func CleanLine(s string) string { return clean(s, ' ', ' ') }
 // CleanBlock returns s as a text of several lines, each of which ends in "\n". A
 // text that shows nothing becomes "".
 func CleanBlock(s string) string { return clean(s, '\n', '\t') }
+
+// Code returns the letters and digits of a code that somebody has typed or pasted, with
+// spaces, hyphens, line breaks or a full stop in it.
+func Code(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.L, unicode.Nd) {
+			return r
+		}
+		return -1
+	}, norm.NFKC.String(s))
+}
+
+// Bare returns s without what is not seen, and without spaces around it: an address or a
+// URL, which programs read, as it was copied from a list of contacts or a mail.
+func Bare(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r != 0 && unicode.IsControl(r) || ignorable(r) { // NUL cannot be kept, see CheckKept
+			return -1
+		}
+		return r
+	}, s))
+}
 
 // Shorten returns s with at most limit characters. It cuts no character off from
 // the marks that belong to it.

@@ -9,6 +9,29 @@ import (
 	"github.com/cityconnect/cityconnect/platform/text"
 )
 
+// Codes are read however they were typed, copied or read out; other values lose only what
+// nobody sees.
+func TestCodeAndBare(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]string{
+		"123456": "123456", " 123 456 ": "123456", "123\u00a0456.": "123456", "123-456\r\n": "123456", "\u200e123456\u200f": "123456",
+		"１２３４５６": "123456", "7K3QF-M2XWD": "7K3QFM2XWD", "“7k3qf–m2xwd”,": "7k3qfm2xwd", "7K3QF-\nM2XWD": "7K3QFM2XWD",
+		"": "", " - ": "", "a\x00b": "ab",
+	} {
+		if got := text.Code(s); got != want {
+			t.Errorf("the code %q is %q, want %q", s, got, want)
+		}
+	}
+	for s, want := range map[string]string{
+		"ann@example.org": "ann@example.org", "\u202aann@example.org\u202c": "ann@example.org", " \u200eann@\u200bexample.org\u00a0": "ann@example.org",
+		"https://example.org/\u2060a\n": "https://example.org/a", "\ufeffann@example.org": "ann@example.org", "ann\u00ad@example.org": "ann@example.org", "a b": "a b", "a\x00": "a\x00",
+	} {
+		if got := text.Bare(s); got != want {
+			t.Errorf("bare %q is %q, want %q", s, got, want)
+		}
+	}
+}
+
 // Characters that come along with copied text refuse nobody and mislead nobody; those
 // with a meaning stay.
 func TestClean(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/net/idna"
 
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/text"
 )
 
 // maxAddress is how long an address may be (RFC 5321 section 4.5.3.1.3, less the
@@ -24,7 +25,7 @@ var addressPattern = regexp.MustCompile(
 // what is copied along with it, and with the name of its host in ASCII. The error is
 // for the client, and blames /address.
 func ParseAddress(given string) (string, error) {
-	address := strings.TrimSpace(given)
+	address := text.Bare(given)
 	if scheme := "mailto:"; len(address) > len(scheme) && strings.EqualFold(address[:len(scheme)], scheme) {
 		address = address[len(scheme):]
 	}

@@ -40,6 +40,7 @@ func TestParseAddressCleans(t *testing.T) {
 		"<ann@example.org>": "ann@example.org", "ann@example.org;": "ann@example.org", "ann@example.org,": "ann@example.org",
 		"ann@bücher.example": "ann@xn--bcher-kva.example", "ann@BÜCHER.example": "ann@xn--bcher-kva.example",
 		"ann@xn--bcher-kva.example": "ann@xn--bcher-kva.example", "ann@例え.jp": "ann@xn--r8jz45g.jp", "ann@Example.org": "ann@Example.org",
+		"\u202aann@example.org\u202c": "ann@example.org", "\u200eann\u200b@example.org\u00a0": "ann@example.org", "\ufeff<ann@example.org>\n": "ann@example.org",
 		"ann@ｅxample.org": "ann@example.org", "ann@bu\u0308cher.example": "ann@xn--bcher-kva.example",
 	} {
 		if got, err := ParseAddress(given); err != nil || got != want {

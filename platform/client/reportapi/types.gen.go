@@ -852,7 +852,7 @@ type GuestCode struct {
 
 // GuestCodeEntry defines model for GuestCodeEntry.
 type GuestCodeEntry struct {
-	// Code Upper and lower case, spaces and hyphens do not matter.
+	// Code Upper and lower case, and what is between letters and digits, do not matter.
 	Code string `json:"code"`
 }
 

@@ -214,7 +214,7 @@ func TestGuestCode(t *testing.T) {
 	first, second := code(), code()
 	other := s.browser("192.0.2.2")
 	redeem(other, first, http.StatusGone, "expired-code") // replaced
-	redeem(other, " "+strings.ToLower(strings.ReplaceAll(second, "-", " "))+" ", http.StatusCreated, "")
+	redeem(other, `\u00a0`+strings.ToLower(strings.ReplaceAll(second, "-", `\n`))+`.\u200b`, http.StatusCreated, "")
 	if n := other.mine(); n != 1 {
 		t.Errorf("the other device has %d reports, want 1", n)
 	}

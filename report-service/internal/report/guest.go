@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/text"
 )
 
 // The kinds of faults that only guests have.
@@ -90,7 +91,7 @@ func ShowGuestCode(code string) string {
 
 // ParseGuestCode returns the plain form of a code as somebody has typed it.
 func ParseGuestCode(typed string) (string, error) {
-	code := strings.NewReplacer(" ", "", "-", "", "I", "1", "L", "1", "O", "0").Replace(strings.ToUpper(typed))
+	code := strings.NewReplacer("I", "1", "L", "1", "O", "0").Replace(strings.ToUpper(text.Code(typed)))
 	if len(code) != guestCodeLength || strings.Trim(code, codeDigits) != "" {
 		return "", fault.NewInvalid("/code", "must be a code of ten letters and digits, such as 7K3QF-M2XWD")
 	}

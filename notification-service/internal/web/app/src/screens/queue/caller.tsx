@@ -26,7 +26,7 @@ export function CallerFields({ mail, language, required = false, onMail, onLangu
           autocomplete="off"
           required={required}
           value={mail}
-          onInput={(event) => onMail(event.currentTarget.value)}
+          onInput={(event) => onMail(event.currentTarget.value.replace(/\p{Cf}/gu, ''))}
         />
       </label>
       <label class="field">

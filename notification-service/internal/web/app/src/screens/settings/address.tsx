@@ -133,7 +133,7 @@ function AddressForm({ initial, error, onSave, onCancel }: FormProps) {
           maxLength={254}
           autocomplete="email"
           value={address}
-          onInput={(event) => setAddress(event.currentTarget.value)}
+          onInput={(event) => setAddress(event.currentTarget.value.replace(/\p{Cf}/gu, ''))}
         />
         <small>{t('settings.address.hint')}</small>
         {refused && (
@@ -167,7 +167,7 @@ function Code({ sent, onSend, onProven }: CodeProps) {
   const submit = async (event: Event) => {
     event.preventDefault();
     try {
-      onProven(await must(notificationService.POST('/me/contact/verify', { body: { code: code.trim() } })));
+      onProven(await must(notificationService.POST('/me/contact/verify', { body: { code } })));
     } catch (failure) {
       setError(failure);
     }
@@ -186,8 +186,8 @@ function Code({ sent, onSend, onProven }: CodeProps) {
           required
           inputMode="numeric"
           autocomplete="one-time-code"
-          pattern="\s*[0-9]{6}\s*"
-          maxLength={10}
+          pattern="\D*([0-9]\D*){6}"
+          maxLength={40}
           title={t('settings.code.hint')}
           value={code}
           onInput={(event) => setCode(event.currentTarget.value)}

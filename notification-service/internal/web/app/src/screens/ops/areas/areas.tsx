@@ -120,7 +120,7 @@ function Upload({ tag, languages, onDone }: UploadProps) {
     if (!file || tooLarge || sending) return;
     setSending(true);
     try {
-      await must(
+      const { left_out = 0 } = await must(
         reportService.PUT('/reports/areas', {
           params: { header: { 'If-Match': file.tag } },
           headers: { 'Content-Type': 'application/geo+json' },
@@ -129,7 +129,7 @@ function Upload({ tag, languages, onDone }: UploadProps) {
         }),
       );
       setFile(undefined);
-      toast(t('areas.saved'));
+      toast(left_out > 0 ? tn('areas.saved-without', left_out) : t('areas.saved'));
       onDone();
     } catch (failure) {
       setError(failure);

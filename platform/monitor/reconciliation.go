@@ -12,7 +12,7 @@ const (
 	Missing Cause = "missing" // messages that got lost
 	Gap     Cause = "gap"     // manifests that got lost
 	Maybe   Cause = "unknown" // messages that may have got lost
-	Late    Cause = "late"    // no manifest comes
+	Late    Cause = "late"    // no manifest comes, or one of the future
 )
 
 // manifestLate is how old the last manifest is when it is late, as in the alert.
@@ -36,7 +36,7 @@ func Reconciliation(recent func(context.Context) ([]reconciliation.Summary, erro
 			{Bad, Missing, func(f reconciliation.Figures) int64 { return f.Missing }},
 			{Warning, Gap, func(f reconciliation.Figures) int64 { return f.Gap }},
 			{Warning, Maybe, func(f reconciliation.Figures) int64 { return f.Unknown }},
-			{Warning, Late, func(f reconciliation.Figures) int64 { return int64(max(0, f.Late-manifestLate) / time.Second) }},
+			{Warning, Late, func(f reconciliation.Figures) int64 { return int64(max(0, f.Late.Abs()-manifestLate) / time.Second) }},
 		} {
 			r := Reading{State: one.state, Cause: one.cause}
 			for _, g := range groups {

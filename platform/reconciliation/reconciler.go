@@ -222,6 +222,9 @@ func (r *Reconciler) compare(ctx context.Context, tx pgx.Tx, d due, since time.T
 	if err != nil {
 		return res, err
 	}
+	if since.Before(d.began) {
+		since = d.began
+	}
 	d.drained = true
 	for _, q := range r.group.Queues {
 		ids := expected(m, q.Keys, since)
@@ -241,9 +244,6 @@ func (r *Reconciler) compare(ctx context.Context, tx pgx.Tx, d due, since time.T
 			}
 			d.drained = !waits && time.Since(r.group.EmptyAt(q.Name)) < emptyFor
 		}
-	}
-	if d.early { // nobody knows which of them were for the group
-		res.expected, res.missing = res.expected-len(res.missing), nil
 	}
 	d.left = len(res.missing)
 	res.state, res.checks, res.next = d.judge(r.waits, r.group.After)

@@ -282,18 +282,50 @@ func TestBrokerThatLostItsDiskIsUnknown(t *testing.T) {
 func TestGroupThatCameLaterHasItsOwnBeginning(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, "")
-	h.exec(`update reconciliation_starts set started_at = now() - interval '30 minutes'`)
+	h.exec(`update reconciliation_starts set started_at = now()`)
 	early, _ := h.next(3)
 	h.receive(early)
 	if state, _ := h.check(1, 1); state != Complete {
 		t.Errorf("from before the group it is %s, want complete", state)
 	}
+	h.exec(`update reconciliation_starts set started_at = now() - interval '1 minute'`)
 	h.last = time.Now().Add(-10 * time.Minute)
 	later, _ := h.next(3)
 	h.receive(later)
 	h.group.Since = func(context.Context) (time.Time, error) { return time.Now().Add(time.Minute), nil }
 	if state, _ := h.check(2, 1); state != Complete {
 		t.Errorf("from before anybody wanted it, it is %s, want complete", state)
+	}
+}
+
+// What is lost in the first minutes of a group is missing, too: the times of the ids say that
+// the messages were for it.
+func TestMessagesOfTheFirstMinutesAreMissed(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, "")
+	h.exec(`update reconciliation_starts set started_at = now() - interval '30 seconds'`)
+	h.last = time.Now().Add(-time.Minute)
+	m, ids := h.next(3)
+	h.receive(m)
+	h.process(ids[0])
+	if state, missing := h.check(1, 4); state != Missing || len(missing) != 2 {
+		t.Errorf("%s, %d missing; want two", state, len(missing))
+	}
+}
+
+// A manifest of the future, from a publisher whose clock was ahead, is no reason to wait for
+// that time: the next one says how late it is.
+func TestManifestOfTheFutureHidesNoLateness(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, "")
+	h.exec(`update reconciliation_starts set started_at = now() - interval '2 hours'`)
+	for _, last := range []time.Duration{time.Hour, -10 * time.Minute} {
+		h.last = time.Now().Add(last)
+		m, _ := h.next(0)
+		h.receive(m)
+	}
+	if f, err := h.Figures(t.Context()); err != nil || f.Late < 8*time.Minute || f.Late > time.Hour {
+		t.Errorf("late by %v, error %v; want that of the last manifest", f.Late, err)
 	}
 }
 

@@ -67,22 +67,22 @@ func (s *store) receive(ctx context.Context, m event.Manifest, body []byte, wait
 type due struct {
 	epoch, number int64
 	body          []byte
-	early         bool // some messages are from before the group was there
+	began         time.Time // the group: nobody knows which of the messages before were for it
 	assessment
 }
 
 // takeSQL takes the manifest whose check has been due for longest. What is left of it is
 // explained if its messages were published before the group's database was restored, or
 // while the publisher is publishing again what was published before. The queues of a
-// new group may be bound a moment after it began.
+// new group may be bound a moment after it began, and clocks differ.
 const takeSQL = `
 	select m.epoch, m.number, m.body, m.state, m.checks,
 	       extract(epoch from now() - m.check_at)::float8, extract(epoch from now() - m.ends_at)::float8,
-	       m.starts_at < (select max(started_at) from reconciliation_starts where consumer_group = $1)
+	       coalesce(m.starts_at < (select nullif(max(started_at), min(started_at)) from reconciliation_starts where consumer_group = $1), false)
 	       or coalesce(m.starts_at < (
 			select lost_before from reconciliation_manifests
 			where consumer_group = $1 order by epoch desc, number desc limit 1), false),
-	       m.starts_at < (select min(started_at) from reconciliation_starts where consumer_group = $1) + interval '1 minute'
+	       coalesce((select min(started_at) from reconciliation_starts where consumer_group = $1) + interval '10 seconds', '-infinity')
 	from reconciliation_manifests m
 	where m.consumer_group = $1 and m.check_at <= now()
 	order by m.check_at limit 1
@@ -91,7 +91,7 @@ const takeSQL = `
 // take takes a manifest that is due, in tx. There is false if none is.
 func (s *store) take(ctx context.Context, tx pgx.Tx) (d due, there bool, err error) {
 	var overdue, age float64
-	err = tx.QueryRow(ctx, takeSQL, s.group).Scan(&d.epoch, &d.number, &d.body, &d.state, &d.checks, &overdue, &age, &d.explained, &d.early)
+	err = tx.QueryRow(ctx, takeSQL, s.group).Scan(&d.epoch, &d.number, &d.body, &d.state, &d.checks, &overdue, &age, &d.explained, &d.began)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return d, false, nil
 	}
@@ -196,11 +196,13 @@ func (s *store) forget(ctx context.Context) error {
 
 // Figures are the sums over the manifests of a group of the last three days.
 type Figures struct {
-	Missing int64         // messages that got lost
-	Unknown int64         // messages that may have got lost, with an explanation
-	Gap     int64         // manifests that got lost
-	Late    time.Duration // since the end of the last manifest, or since the group began to wait for one
-	Awaited int64         // messages that were not found yet, and may be on their way
+	Missing int64 // messages that got lost
+	Unknown int64 // messages that may have got lost, with an explanation
+	Gap     int64 // manifests that got lost
+	// Late is the time since the end of the last manifest, or since the group began to wait
+	// for one. It is negative if the publisher's clock is ahead.
+	Late    time.Duration
+	Awaited int64 // messages that were not found yet, and may be on their way
 	// Compared is the end of the last manifest that was compared, or the zero time.
 	Compared time.Time
 }
@@ -222,7 +224,7 @@ const figuresSQL = `
 	       coalesce(sum(cardinality(missing)) filter (where state = 'unknown'), 0)::bigint,
 	       coalesce(sum(number - before - 1) filter (
 	         where received_at < now() - $3::interval and ended >= started.at and ended >= coalesce(lost_before_at, '-infinity')), 0)::bigint,
-	       extract(epoch from now() - greatest(max(ends_at), max(started.at)))::float8,
+	       extract(epoch from now() - greatest((array_agg(ends_at order by epoch desc, number desc))[1], max(started.at)))::float8,
 	       coalesce(sum(cardinality(missing)) filter (where state = 'waiting'), 0)::bigint,
 	       max(ends_at) filter (where checks > 0 or state <> 'waiting')
 	from started left join recent on true`

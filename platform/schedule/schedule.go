@@ -301,6 +301,9 @@ func catchUpText(c CatchUp) string {
 func (s *Scheduler) look(ctx context.Context) (due []string, wait time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
+	if err := s.rewind(ctx); err != nil {
+		return nil, 0, err
+	}
 	var next *time.Duration
 	err = s.pool.QueryRow(ctx, `
 		select
@@ -317,6 +320,29 @@ func (s *Scheduler) look(ctx context.Context) (due []string, wait time.Duration,
 		wait = *next
 	}
 	return due, wait, nil
+}
+
+// rewind makes jobs due by the present time again whose last time is in the future: the
+// server's clock was ahead, and they would wait until it is there again.
+func (s *Scheduler) rewind(ctx context.Context) error {
+	var ahead []string
+	var now time.Time
+	err := s.pool.QueryRow(ctx, `
+		select coalesce(array_agg(name), '{}'), now() from schedules where name = any($1) and last_due > now() + interval '1 minute'`, s.names).
+		Scan(&ahead, &now)
+	if err != nil {
+		return fmt.Errorf("look for times in the future: %w", err)
+	}
+	for _, name := range ahead {
+		next, _ := s.jobs[name].When.Next(now)
+		_, err := s.pool.Exec(ctx, `
+			update schedules set last_due = $2, next_at = $3 where name = $1 and last_due > now() + interval '1 minute'`, name, now, next)
+		if err != nil {
+			return fmt.Errorf("make %s due again: %w", name, err)
+		}
+		s.log.Warn().Str("job", name).Time("next_at", next).Msg("the database's clock was ahead, the job is due again")
+	}
+	return nil
 }
 
 // work begins due runs of a job and brings them to their end, as far as this

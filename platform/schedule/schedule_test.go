@@ -148,6 +148,17 @@ func TestRestartsDoNotDelay(t *testing.T) {
 	h.until(1, `select count(*) from schedule_runs where state = 'done'`)
 }
 
+// A clock that was ahead for a moment makes no job wait until that time has come.
+func TestClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.start(h.scheduler(schedule.Job{Name: "job", When: schedule.Every(time.Second), Step: nothing}))
+	h.until(1, `select least(count(*), 1) from schedule_runs where state = 'done'`)
+	h.exec(`update schedules set last_due = now() + interval '1 hour', next_at = now() + interval '1 hour'`)
+	at := time.Now()
+	h.until(1, `select least(count(*), 1) from schedule_runs where state = 'done' and due_at > '`+at.Format(time.RFC3339Nano)+`'`)
+}
+
 // AfterCommit sees what the step wrote, and is not called for a step whose
 // transaction failed at its commit.
 func TestAfterCommit(t *testing.T) {

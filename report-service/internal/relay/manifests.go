@@ -110,11 +110,15 @@ type manifestWindow struct {
 // window ends before the begin of the oldest that is open. Those of other programs under
 // the same role count as well, if they write or wait for a lock.
 //
+// A manifest that ends in the future was made while the server's clock was ahead. The next
+// one begins where the last one ended that did not; messages that both name do no harm.
+//
 // A loss of the broker's disk is named while the retained rows are republished, and in
 // each manifest up to the one of its time: republishing a few rows is quicker than the
 // next manifest.
 const manifestWindowSQL = `
-	select coalesce((select restores from database_origin), 0), coalesce(l.epoch, -1), coalesce(l.number, 0), l.ends_at,
+	select coalesce((select restores from database_origin), 0), coalesce(l.epoch, -1), coalesce(l.number, 0),
+	       case when l.ends_at <= now() then l.ends_at else (select max(ends_at) from outbox_manifests where ends_at <= now() - $1::interval) end,
 	       least(now() - $1::interval, (
 			select min(xact_start) from pg_stat_activity
 			where datname = current_database() and usename = current_user and pid <> pg_backend_pid()

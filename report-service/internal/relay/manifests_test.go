@@ -282,3 +282,34 @@ func (m *manifests) forget() {
 	defer m.mu.Unlock()
 	m.all = nil
 }
+
+// A manifest that was made while the server's clock was an hour ahead holds up none of those
+// after it: what was published since is in one of them.
+func TestManifestOfTheFutureEndsNow(t *testing.T) {
+	t.Parallel()
+	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
+	bindQueue(t, url, event.VoteReceivedKey)
+	received := receiveManifests(t, url)
+	stop := startWithManifests(t, pool, url)
+	received.waitFirst(t)
+	stop()
+	if _, err := pool.Exec(t.Context(), `
+		insert into outbox_manifests (epoch, number, starts_at, ends_at, body, sent_at)
+		select epoch, number + 1, ends_at, now() + interval '1 hour', body, now() from outbox_manifests order by number desc limit 1`); err != nil {
+		t.Fatal(err)
+	}
+	startWithManifests(t, pool, url)
+	rows := newRows(5, 5)
+	insertMany(t, pool, rows)
+	eventually.True(t, "manifests that name every message", func() bool {
+		received.mu.Lock()
+		defer received.mu.Unlock()
+		named := make(map[uuid.UUID]bool)
+		for _, m := range received.all {
+			for _, id := range m.Messages[event.VoteReceivedKey].All() {
+				named[id] = true
+			}
+		}
+		return !slices.ContainsFunc(rows, func(r outboxRow) bool { return !named[r.id] })
+	})
+}

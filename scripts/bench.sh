@@ -12,7 +12,7 @@ fi
 go build -o bin/ ./report-service/cmd/... ./notification-service/cmd/notification-service ./migrations/cmd/migrate
 for name in "${names[@]}"; do
   case $name in
-    fair | load) ;; # have a whole stack
+    fair | pressure | load) ;; # have a whole stack
     *)
       addresses=$(scripts/stack test-up)
       eval "$addresses"
@@ -25,7 +25,7 @@ done
 bench() {
   case $1 in
     load) scripts/load.sh ;;
-    fair) scripts/bench-fair.sh ;;
+    fair | pressure) scripts/bench-stack.sh "$1" ;;
     mails | webhooks) (cd scripts/bench && GOWORK=off go run ./channels "$1") ;;
     *) (cd scripts/bench && GOWORK=off go run "./$1") ;;
   esac

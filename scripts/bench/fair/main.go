@@ -1,7 +1,7 @@
 // Command fair measures what everybody else waits for while one account floods the API as
 // hard as the limits let it: with votes, searches, exports, maps of the whole city, photos,
 // comments, or live streams that it opens and closes. It measures a whole stack through its
-// gateway, with all limits on; scripts/bench-fair.sh starts one for it. Each client has an
+// gateway, with all limits on; scripts/bench-stack.sh starts one for it. Each client has an
 // address of its own, which the gateway takes from X-Forwarded-For.
 //
 // The last line has the figures as name=value. For each kind of flood, p50_ratio and

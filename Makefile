@@ -4,8 +4,8 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-.PHONY: help help-all up down status logs clean demo page docs docs-serve screenshots outdated build test test-quick check \
-  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-wal bench-sse bench-webhooks bench-mail bench-streams bench-city bench-fair bench-page \
+.PHONY: help help-all up down status logs clean demo page docs docs-serve screenshots outdated build test test-quick test-servers check \
+  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-wal bench-sse bench-webhooks bench-mail bench-streams bench-city bench-fair bench-pressure bench-page \
   test-kubernetes chaos chaos-cluster chaos-stream bench-compare
 
 help: ## list the first targets
@@ -72,6 +72,9 @@ check: test ## everything that must hold before a change is merged
 test-quick: ## only the tests whose code changed
 	@eval "$$(scripts/stack test-up)" && go test $$(go work edit -json | sed -n 's/.*"DiskPath": "\(.*\)".*/\1\/.../p')
 
+test-servers: ## the demo, faults, and all packages that talk to servers, on others: SERVERS="debian12 debian13 newest"
+	@scripts/test-server-versions.sh
+
 fuzz: ## 100,000 requests made from each OpenAPI document, valid, broken and large; FUZZ_SEED repeats a run
 	@eval "$$(scripts/stack test-up)" && FUZZ_REQUESTS=$${FUZZ_REQUESTS:-100000} FUZZ_SEED=$${FUZZ_SEED:-$$RANDOM} \
 	go test -count=1 -timeout 1h -v -run 'TestAPIFuzz' ./scripts/e2e | \
@@ -128,6 +131,9 @@ bench-city: ## the map, the queue, the export and open data in a city of 100,000
 
 bench-fair: ## what others wait for while one account floods a stack, by kind of flood
 	@scripts/bench.sh fair
+
+bench-pressure: ## creates, votes, relay and consumer beside a held transaction, beside readers, and at 1.5 times the rate
+	@scripts/bench.sh pressure
 
 bench-streams: ## 200,000 idle live streams, an event to all, and all of them back after a kill; STREAMS=20000
 	@cd scripts/bench && GOWORK=off go run ./streams -streams $${STREAMS:-200000} -reconnect-rate $${RECONNECT_RATE:-10000}

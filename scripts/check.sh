@@ -2,7 +2,8 @@
 # What must hold before a change is merged, besides scripts/test.sh, which runs
 # first: all packages with the race detector, linters, the page's own tests, all
 # browser tests, the chart, the owner's three scripts and a crash of each server on a
-# stack with two replicas, and a fault of every kind while people use the city.
+# stack with two replicas, a fault of every kind while people use the city, and other
+# versions of the servers.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/testing.sh
@@ -23,11 +24,16 @@ components() (
 # faults breaks every kind of process once, while people use a stack.
 faults() { scripts/chaos.sh -faults 0 -rate 6; }
 
-# stacks runs the two in turn: each keeps a stack of its own busy.
+# servers tries RabbitMQ and PostgreSQL of another Debian release, one a day in turn, for
+# as long as the other tests take.
+servers() { SERVERS=turn MINUTES=20 IDLE=60 scripts/test-server-versions.sh; }
+
+# stacks runs these in turn: each keeps a stack of its own busy.
 stacks() {
   local code=0
   step components components || code=1
   step faults faults || code=1
+  step servers servers || code=1
   return "$code"
 }
 
@@ -60,6 +66,7 @@ await stacks "$stacks"
 await lint "$lint"
 grep -h '^expected=' "$logs/components.log" | tail -n 1 || true
 tail -n 1 "$logs/faults.log" || true
+sed -n '/^release /,$p' "$logs/servers.log" || true
 cat "$logs/lint.log"
 scripts/weight.sh || true # the linters have said it
 report check

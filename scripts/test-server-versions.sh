@@ -1,0 +1,163 @@
+#!/usr/bin/env bash
+# Tries RabbitMQ and PostgreSQL of other Debian releases with what depends on them: the
+# demo, a fault of every kind under load, what the broker's log says of refused
+# operations, the features script, and the packages that talk to either server.
+#
+#   SERVERS=debian12|debian13|newest   one or more; those that are not this machine's,
+#                                      or with `turn` one of these, by the day
+#   STEPS='demo faults log features packages'
+#   MINUTES=90                         for all of it; what is not done then is skipped
+#
+# Each release becomes a root below .stack/servers once, of about 900 MB, into which the
+# checkout and Go are mounted. Whatever cannot be done for lack of a right, a program or
+# the archive is named and skipped: that is no failure.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=scripts/stack.d/ports.sh
+source scripts/stack.d/ports.sh
+
+suite_of() {
+  case $1 in
+    debian12) echo bookworm 15 ;;
+    debian13) echo trixie 17 ;;
+    newest) echo sid 18 ;;
+    *) echo "test-servers: SERVERS must be debian12, debian13 or newest, not '$1'" >&2 && exit 2 ;;
+  esac
+}
+steps=${STEPS:-demo faults log features packages}
+home=$PWD/.stack/servers
+results=$home/results
+idle=${IDLE:-300} # seconds after the demo until the broker's log is read
+
+# versions prints the servers that this root has.
+versions() { dpkg-query -W -f '${Package} ${Version}\n' rabbitmq-server 'postgresql-[0-9]*' 2>/dev/null | sed -E '/^postgresql-[0-9]+ ./!{/^rabbitmq/!d}; s/-server//; s/postgresql-[0-9]+/postgresql/; s/[-+][^ ]*$//' | sort -r | paste -sd ' '; }
+
+# packages prints those whose tests talk to a server, but the end-to-end ones.
+packages() { grep -rlE 'platform/rabbit/rabbittest|migrations/pgtest' --include=*_test.go ./*/ | xargs -n 1 dirname | grep -v '^./scripts' | sort -u; }
+
+# step runs a command with its output in a log and notes the result: step NAME COMMAND…
+step() {
+  local name=$1 began=$SECONDS result=passed
+  shift
+  [[ " $steps " == *" $name "* ]] || return 0
+  "$@" >"$logs/$name.log" 2>&1 || result=FAILED
+  [[ $result == passed ]] || tail -n 40 "$logs/$name.log"
+  printf '%s|%s|%s|%s|%ss\n' "$release" "$servers" "$name" "$result" $((SECONDS - began)) | tee -a "$results"
+}
+
+tests() (
+  eval "$(scripts/stack test-up servers)"
+  trap 'scripts/stack test-down' EXIT
+  mapfile -t packages < <(packages)
+  go test -short -vet=off -p 1 -parallel 4 -timeout 60m "${packages[@]}"
+)
+
+# broker_log shows what the broker has refused. While the programs start they look for
+# queues that others are about to declare; after the demo they have all of them.
+broker_log() {
+  local rest=$((idle + demo_ended - SECONDS))
+  ((rest <= 0)) || sleep "$rest"
+  awk -v lines="$demo_lines" '/access_refused|access denied/ || /channel exception/ && (NR > lines || !/not_found/) { n++; print }
+    END { exit n > 0 }' "$STACK_DIR/native/rabbitmq.log"
+}
+
+# try takes all steps on the servers of this root.
+try() {
+  release=$1 servers=$(versions) logs=$home/$1.logs
+  mkdir -p "$logs"
+  export CGO_ENABLED=0 STACK=native STACK_DIR=$home/$1.stack TEST_DATA='' GATEWAY_LIMITS=off
+  stack_ports
+  trap 'scripts/stack clean; rm -rf "$STACK_DIR"' EXIT
+  step demo scripts/stack demo
+  demo_ended=$SECONDS demo_lines=$(wc -l <"$STACK_DIR/native/rabbitmq.log")
+  TEST_DATA=$STACK_DIR step faults scripts/chaos.sh -faults 0 -rate 6
+  step log broker_log
+  step features scripts/test-rabbitmq-features.sh
+  scripts/stack clean
+  step packages tests
+}
+
+# make_root makes the root of a release, unless it is there.
+make_root() {
+  local root=$home/$1 suite postgres
+  [[ ! -e $root.made ]] || return 0
+  read -r suite postgres < <(suite_of "$1")
+  echo "test-servers: making a root of Debian $suite in $root, which takes some minutes"
+  rm -rf "$root"
+  # sid's list of packages may be older than it says that it is valid.
+  timeout 900 debootstrap --variant=minbase \
+    --include="rabbitmq-server,postgresql-$postgres,nginx-light,git,make,curl,jq,openssl,procps,ca-certificates" \
+    "$suite" "$root" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >"$root.log" 2>&1 || return 1
+  touch "$root.made"
+}
+
+# enter runs this script in a root, with mounts that end with it.
+enter() {
+  local root=$home/$1
+  shift
+  # shellcheck disable=SC2016 # the inner shell expands it
+  unshare --mount --propagation private bash -euo pipefail -c '
+    root=$1 checkout=$2
+    mount --rbind /dev "$root/dev"
+    for folder in /proc /sys "$checkout" "$(git rev-parse --path-format=absolute --git-common-dir)" \
+      "$(go env GOROOT)" "$(go env GOMODCACHE)" "$(go env GOCACHE)" /etc/ssl/certs; do
+      mkdir -p "$folder" "$root$folder"
+      mount --bind "$folder" "$root$folder"
+    done
+    mount -t tmpfs tmpfs "$root/run"
+    cp /etc/resolv.conf /etc/hosts "$root/etc/"
+    exec chroot "$root" "$checkout/scripts/test-server-versions.sh" "${@:3}"' _ "$root" "$PWD" "$@"
+}
+
+if [[ ${1:-} == inside ]]; then
+  try "$2"
+  exit
+fi
+
+own=$(. /etc/os-release 2>/dev/null && echo "${VERSION_CODENAME:-}")
+case ${SERVERS:-} in
+  '' | turn)
+    wanted=()
+    for release in debian12 debian13 newest; do
+      [[ $(suite_of "$release") == "$own "* ]] || wanted+=("$release")
+    done
+    [[ -z ${SERVERS:-} ]] || wanted=("${wanted[$(($(date +%s) / 86400 % ${#wanted[@]}))]}")
+    ;;
+  *) read -ra wanted <<<"${SERVERS//[|,]/ }" ;;
+esac
+mkdir -p "$home"
+: >"$results"
+deadline=$((SECONDS + ${MINUTES:-90} * 60))
+for release in "${wanted[@]}"; do
+  read -r suite _ < <(suite_of "$release")
+  skip=''
+  if [[ $suite != "$own" ]]; then
+    if [[ $(id -u) != 0 ]] || ! unshare --mount true 2>/dev/null; then
+      skip='a root of another release takes the rights of root'
+    elif ! command -v debootstrap >/dev/null && ! { apt-get update && apt-get install -y --no-install-recommends debootstrap; } >"$home/apt.log" 2>&1; then
+      skip='debootstrap is not installed, and cannot be'
+    elif ! make_root "$release"; then
+      skip="the archive cannot be reached, or took too long: $home/$release.log"
+    fi
+  fi
+  if [[ -n $skip ]]; then
+    printf '%s||%s|skipped: %s|\n' "$release" "$steps" "$skip" | tee -a "$results"
+    continue
+  fi
+  code=0
+  run=(timeout --foreground -k 60 $((deadline - SECONDS > 0 ? deadline - SECONDS : 1)))
+  if [[ $suite == "$own" ]]; then
+    "${run[@]}" scripts/test-server-versions.sh inside "$release" || code=$?
+  else
+    export -f enter
+    home=$home "${run[@]}" bash -c 'enter "$@"' _ "$release" inside "$release" || code=$?
+  fi
+  case $code in
+    0) ;;
+    124 | 137) printf '%s|||skipped the rest: the time was over|\n' "$release" | tee -a "$results" ;;
+    *) printf '%s|||FAILED: exit code %s|\n' "$release" "$code" | tee -a "$results" ;;
+  esac
+done
+echo
+{ echo 'release|servers|step|result|time' && cat "$results"; } | column -t -s '|'
+! grep -q FAILED "$results"

@@ -58,24 +58,48 @@ func (h Exports) exportReports(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// cells are those of a report in a table, by their columns.
+var cells = map[string]func(*report.Report) string{
+	"id":          func(r *report.Report) string { return r.ID.String() },
+	"created_at":  func(r *report.Report) string { return r.CreatedAt.Format(time.RFC3339) },
+	"updated_at":  func(r *report.Report) string { return r.UpdatedAt.Format(time.RFC3339) },
+	"status":      func(r *report.Report) string { return string(r.Status) },
+	"category_id": func(r *report.Report) string { return strconv.Itoa(int(r.Category.ID)) },
+	"category":    func(r *report.Report) string { return cell(r.Category.Name) },
+	"title":       func(r *report.Report) string { return cell(r.Title) },
+	"description": func(r *report.Report) string { return cell(r.Description) },
+	"address":     func(r *report.Report) string { return cell(r.Address) },
+	"latitude": func(r *report.Report) string {
+		return degrees(r.Position, func(p report.Position) float64 { return p.Latitude })
+	},
+	"longitude": func(r *report.Report) string {
+		return degrees(r.Position, func(p report.Position) float64 { return p.Longitude })
+	},
+	"score":      func(r *report.Report) string { return strconv.FormatInt(r.Score, 10) },
+	"area":       func(r *report.Report) string { return r.Area.Code },
+	"visibility": func(r *report.Report) string { return string(r.Visibility) },
+}
+
+func degrees(p *report.Position, of func(report.Position) float64) string {
+	if p == nil {
+		return ""
+	}
+	return strconv.FormatFloat(of(*p), 'f', -1, 64)
+}
+
 func exportLine(t report.Task) []string {
-	line := []string{
-		t.ID.String(), t.CreatedAt.Format(time.RFC3339), t.UpdatedAt.Format(time.RFC3339), string(t.Status),
-		strconv.Itoa(int(t.Category.ID)), cell(t.Category.Name), cell(t.Title), cell(t.Address), "", "",
-		strconv.FormatInt(t.Score, 10), "", "", "", t.Area.Code, string(t.Visibility),
-	}
-	if t.Position != nil {
-		line[8] = strconv.FormatFloat(t.Position.Latitude, 'f', -1, 64)
-		line[9] = strconv.FormatFloat(t.Position.Longitude, 'f', -1, 64)
-	}
-	if t.Department != nil {
-		line[11] = cell(t.Department.Name)
-	}
-	if t.Assignee != nil {
-		line[12] = cell(t.Assignee.Name)
-	}
-	if t.Original != nil {
-		line[13] = t.Original.String()
-	}
-	return line
+	return each(exportColumns, func(column string) string {
+		switch column {
+		case "department":
+			return cell(orZero(t.Department).Name)
+		case "assignee":
+			return cell(orZero(t.Assignee).Name)
+		case "duplicate_of":
+			if t.Original != nil {
+				return t.Original.String()
+			}
+			return ""
+		}
+		return cells[column](&t.Report)
+	})
 }

@@ -48,22 +48,13 @@ func (h OpenData) openDataCSV(w http.ResponseWriter, r *http.Request) error {
 	return h.openData(w, r, out, openForm{
 		contentType: "text/csv; charset=utf-8",
 		begin:       func() { lines.begin(openColumns) },
-		each:        func(v report.View, category string) { lines.write(openLine(v, category)) },
+		each:        func(v report.View) { lines.write(openLine(v)) },
 		end:         func() {},
 	})
 }
 
-func openLine(v report.View, category string) []string {
-	line := []string{
-		v.ID.String(), v.CreatedAt.Format(time.RFC3339), v.UpdatedAt.Format(time.RFC3339), string(v.Status),
-		strconv.Itoa(int(v.Category.ID)), cell(category), cell(v.Title), cell(v.Description), cell(v.Address), "", "",
-		strconv.FormatInt(v.Score, 10),
-	}
-	if v.Position != nil {
-		line[9] = strconv.FormatFloat(v.Position.Latitude, 'f', -1, 64)
-		line[10] = strconv.FormatFloat(v.Position.Longitude, 'f', -1, 64)
-	}
-	return line
+func openLine(v report.View) []string {
+	return each(openColumns, func(column string) string { return cells[column](&v.Report) })
 }
 
 // openDataGeoJSON handles GET /open-data/reports.geojson.
@@ -73,18 +64,18 @@ func (h OpenData) openDataGeoJSON(w http.ResponseWriter, r *http.Request) error 
 	return h.openData(w, r, out, openForm{
 		contentType: "application/geo+json",
 		begin:       func() { _, _ = out.WriteString(`{"type":"FeatureCollection","features":[`) },
-		each: func(v report.View, category string) {
+		each: func(v report.View) {
 			_, _ = out.WriteString(separator)
-			_ = features.Encode(openReportOf(v, category))
+			_ = features.Encode(openReportOf(v))
 			separator = ","
 		},
 		end: func() { _, _ = out.WriteString("]}\n") },
 	})
 }
 
-func openReportOf(v report.View, category string) reportapi.OpenReport {
+func openReportOf(v report.View) reportapi.OpenReport {
 	o := reportapi.OpenReport{Type: reportapi.Feature, ID: v.ID, Properties: reportapi.OpenReportProperties{
-		Title: v.Title, Description: v.Description, CategoryID: v.Category.ID, Category: category, Address: v.Address,
+		Title: v.Title, Description: v.Description, CategoryID: v.Category.ID, Category: v.Category.Name, Address: v.Address,
 		Status: reportapi.Status(v.Status), Score: v.Score, CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt,
 	}}
 	if v.Position != nil {
@@ -97,7 +88,7 @@ func openReportOf(v report.View, category string) reportapi.OpenReport {
 type openForm struct {
 	contentType string
 	begin, end  func()
-	each        func(v report.View, category string)
+	each        func(v report.View)
 }
 
 // openData answers with the reports that everybody sees and the query's filters show,
@@ -122,7 +113,8 @@ func (h OpenData) openData(w http.ResponseWriter, r *http.Request, out *bytes.Bu
 		},
 		write: func() {
 			for _, v := range page.Reports {
-				form.each(v, names[v.Category.ID])
+				v.Category.Name = names[v.Category.ID]
+				form.each(v)
 			}
 			if page.Next == nil {
 				form.end()

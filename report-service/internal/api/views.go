@@ -24,7 +24,7 @@ func reportOf(v report.View) reportapi.Report {
 		out.Latitude, out.Longitude = &v.Position.Latitude, &v.Position.Longitude
 	}
 	if v.Verdict != nil {
-		out.Verdict = &reportapi.AskedVerdict{Asked: true, Until: v.Verdict.Until, Fixed: v.Verdict.Fixed, Text: v.Verdict.Text}
+		out.Verdict = &reportapi.AskedVerdict{Asked: true, Until: v.Verdict.Until.UTC(), Fixed: v.Verdict.Fixed, Text: v.Verdict.Text}
 	}
 	return out
 }

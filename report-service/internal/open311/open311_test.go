@@ -92,12 +92,15 @@ var (
 func newCity() *city {
 	return &city{
 		requests: []report.ServiceRequest{
-			{
-				ID: hole, Title: "Hole <deep> & wide", Description: "At the crossing.\x0b\nSince Monday.", Category: 1,
+			{Report: report.Report{
+				ID: hole, Title: "Hole <deep> & wide", Description: "At the crossing.\x0b\nSince Monday.", Category: report.Category{ID: 1},
 				Position: &report.Position{Latitude: -6.9147, Longitude: 107.6098}, Address: "Jl. Asia Afrika 8", Status: report.Rejected,
-				CreatedAt: noon.Add(-time.Hour), UpdatedAt: noon, Note: "Not ours.", Photo: uuid.MustParse("0198c0de-0000-8000-8000-000000000003"),
-			},
-			{ID: lamp, Title: "Lampu mati 💡", Category: 4, Status: report.InProgress, CreatedAt: noon.Add(-2 * time.Hour), UpdatedAt: noon.Add(-2 * time.Hour)},
+				CreatedAt: noon.Add(-time.Hour), UpdatedAt: noon,
+			}, Note: "Not ours.", Photos: []uuid.UUID{uuid.MustParse("0198c0de-0000-8000-8000-000000000003")}},
+			{Report: report.Report{
+				ID: lamp, Title: "Lampu mati 💡", Category: report.Category{ID: 4}, Status: report.InProgress,
+				CreatedAt: noon.Add(-2 * time.Hour), UpdatedAt: noon.Add(-2 * time.Hour),
+			}},
 		},
 		updates: []report.RequestUpdate{
 			{ID: 7, ReportID: lamp, Status: report.InProgress, Note: "Seen", At: noon.Add(-time.Minute)},

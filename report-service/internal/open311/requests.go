@@ -121,7 +121,7 @@ func (h handlers) list(r *http.Request, q report.RequestQuery) (items[requested]
 	origin := h.Origin(r)
 	list.all = make([]requested, len(found))
 	for i, f := range found {
-		list.all[i] = requestedOf(f, names[f.Category], origin)
+		list.all[i] = requestedOf(f, names[f.Category.ID], origin)
 	}
 	return list, nil
 }
@@ -129,14 +129,14 @@ func (h handlers) list(r *http.Request, q report.RequestQuery) (items[requested]
 func requestedOf(f report.ServiceRequest, service, origin string) requested {
 	out := requested{
 		ID: f.ID.String(), Status: statusOf(f.Status), StatusNotes: optional(printable(f.Note)),
-		ServiceName: service, ServiceCode: codeOf(f.Category), Description: printable(join(f.Title, f.Description)),
+		ServiceName: service, ServiceCode: codeOf(f.Category.ID), Description: printable(join(f.Title, f.Description)),
 		Requested: w3c(f.CreatedAt), Updated: w3c(f.UpdatedAt), Address: optional(printable(f.Address)),
 	}
 	if f.Position != nil {
 		out.Latitude.value, out.Longitude.value = &f.Position.Latitude, &f.Position.Longitude
 	}
-	if f.Photo != uuid.Nil {
-		out.MediaURL = optional(origin + "/photos/" + f.Photo.String() + "/1024.jpg")
+	if len(f.Photos) > 0 {
+		out.MediaURL = optional(origin + "/photos/" + f.Photos[0].String() + "/1024.jpg")
 	}
 	return out
 }

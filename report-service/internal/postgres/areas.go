@@ -266,10 +266,10 @@ func (s *Areas) locate(ctx context.Context, tx pgx.Tx, areas *area.List, at *loc
 			order by r.id for no key update of r skip locked
 		)
 		update reports set area_id = found.area_id from found where reports.id = found.id`,
-		column(moves, func(m move) pgtype.UUID { return key(m.id) }),
-		column(moves, func(m move) float64 { return m.place.Latitude }),
-		column(moves, func(m move) float64 { return m.place.Longitude }),
-		column(moves, func(m move) int32 { return m.area }))
+		array(moves, func(m move) pgtype.UUID { return key(m.id) }),
+		array(moves, func(m move) float64 { return m.place.Latitude }),
+		array(moves, func(m move) float64 { return m.place.Longitude }),
+		array(moves, func(m move) int32 { return m.area }))
 	if err != nil {
 		return 0, false, fmt.Errorf("locate reports: %w", err)
 	}

@@ -164,9 +164,6 @@ func (s *Comments) moderate(ctx context.Context, reportID, id uuid.UUID, act rep
 	})
 }
 
-// unseenSQL holds for comments that no official has seen.
-const unseenSQL = `not seen and hidden_reason is null`
-
 // See notes that officials have seen a comment and those before it. Nobody else
 // learns of it.
 func (s *Comments) See(ctx context.Context, reportID, id uuid.UUID) error {

@@ -49,10 +49,7 @@ func (s *Reports) Correct(ctx context.Context, id uuid.UUID, c report.Correction
 			}
 			queueOfficials(&w.others, c.By)
 		}
-		w.others.Queue(viewSQL+` where r.id = $2`, c.By.ID, id).QueryRow(func(row pgx.Row) (err error) {
-			view, err = scanView(row)
-			return err
-		})
+		queueView(&w.others, c.By.ID, id, &view)
 		return nil
 	})
 	return view, err
@@ -60,11 +57,8 @@ func (s *Reports) Correct(ctx context.Context, id uuid.UUID, c report.Correction
 
 // queueCorrection queues what the entry changes in the row of its report.
 func (s *Reports) queueCorrection(ctx context.Context, tx pgx.Tx, l *lockedReport, entry report.Change, w *writeBatch) error {
-	var latitude, longitude *float64
-	if l.Position != nil {
-		latitude, longitude = &l.Position.Latitude, &l.Position.Longitude
-	}
-	w.others.Queue(`update reports set latitude = $2, longitude = $3, address = $4 where id = $1`, l.ID, latitude, longitude, l.Address)
+	w.others.Queue(`update reports set latitude = $2, longitude = $3, address = $4 where id = $1`,
+		l.ID, latitude(l.Position), longitude(l.Position), l.Address)
 	if entry.Corrected.Position != nil {
 		w.others.Queue(`update reports set area_id = $2 where id = $1`, l.ID, l.Area.ID)
 	}

@@ -141,15 +141,6 @@ func (w *writeBatch) wake(committed func(shards.Set)) {
 	}
 }
 
-// A report that only the city sees is hidden in the database, see report.PrivateReason.
-// hiddenReasonSQL is why officials have hidden a report r, and unhiddenSQL whether they
-// have not: the queue and what goes on by itself have those that only the city sees.
-// Everything that others are shown asks for hidden_reason is null.
-const (
-	hiddenReasonSQL = `case when r.visibility = 'officials' and r.hidden_reason = 'private' then '' else coalesce(r.hidden_reason, '') end`
-	unhiddenSQL     = `(r.hidden_reason is null or r.visibility = 'officials' and r.hidden_reason = 'private')`
-)
-
 // collect returns all rows of a query, each read by scan; what describes the
 // query in errors.
 func collect[T any](ctx context.Context, q querier, what string, scan pgx.RowToFunc[T], sql string, args ...any,

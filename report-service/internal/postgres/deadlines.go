@@ -28,10 +28,6 @@ const (
 	deadlineRows = 5000
 )
 
-// system is recorded as the official behind automatic changes. A migration
-// inserts the row, with its name.
-var system = report.Official{ID: "system"}
-
 // Deadlines are the times by which the city intends to finish its work on
 // reports.
 type Deadlines struct{ db *DB }
@@ -42,40 +38,6 @@ func NewDeadlines(db *DB) *Deadlines { return &Deadlines{db} }
 // Calendar returns when the city works, at most a minute old.
 func (s *Deadlines) Calendar(ctx context.Context) (calendar.Calendar, error) {
 	return s.db.workdays(ctx)
-}
-
-func (db *DB) workdays(ctx context.Context) (calendar.Calendar, error) {
-	return db.calendar.get(ctx, categoryLife, func(ctx context.Context) (calendar.Calendar, error) {
-		return readCalendar(ctx, db.pool)
-	})
-}
-
-// readCalendar returns the calendar that operators set, or one that is always
-// open.
-func readCalendar(ctx context.Context, q interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}) (calendar.Calendar, error) {
-	var zone string
-	var week json.RawMessage
-	var holidays []time.Time
-	err := q.QueryRow(ctx, `select zone, week, holidays from calendar`).Scan(&zone, &week, &holidays)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return calendar.AlwaysOpen(), nil
-	}
-	if err != nil {
-		return calendar.Calendar{}, fmt.Errorf("select calendar: %w", err)
-	}
-	c := calendar.Calendar{Holidays: make([]calendar.Date, len(holidays))}
-	if c.Zone, err = schedule.Zone(zone); err != nil {
-		return calendar.Calendar{}, fmt.Errorf("read calendar: %w", err)
-	}
-	if err := json.Unmarshal(week, &c.Week); err != nil {
-		return calendar.Calendar{}, fmt.Errorf("read calendar: %w", err)
-	}
-	for i, h := range holidays {
-		c.Holidays[i] = calendar.DateOf(h)
-	}
-	return c, nil
 }
 
 // SetCalendar replaces the calendar and the targets of all categories: a
@@ -142,35 +104,14 @@ func (s *Deadlines) SetCalendar(ctx context.Context, c calendar.Calendar, target
 	return nil
 }
 
-// queueDeadline queues the statement that replaces a report's deadline.
-func queueDeadline(b *pgx.Batch, id uuid.UUID, d calendar.Deadline) {
-	b.Queue(`
-		update reports set clock_since = $2, clock_used = $3, target = $4, overdue_level = $5, due_at = $6,
-			overdue_next_at = $7, waiting = $8
-		where id = $1`, id, d.Since, d.Used, d.Target, d.Level, d.DueAt, d.NextAt, d.Waiting)
-}
-
-// readDeadline returns the deadline of a locked report, with the calendar that it goes
-// by and the present time.
-func readDeadline(ctx context.Context, tx pgx.Tx, id uuid.UUID) (days calendar.Calendar, d calendar.Deadline, now time.Time, err error) {
-	if days, err = readCalendar(ctx, tx); err != nil {
-		return days, d, now, err
-	}
-	err = tx.QueryRow(ctx, `
-		select clock_since, clock_used, target, overdue_level, due_at, overdue_next_at, waiting, clock_timestamp()
-		from reports where id = $1`, id).Scan(&d.Since, &d.Used, &d.Target, &d.Level, &d.DueAt, &d.NextAt, &d.Waiting, &now)
-	if err != nil {
-		return days, d, now, fmt.Errorf("select deadline: %w", err)
-	}
-	return days, d, now, nil
-}
-
 // OverdueJob returns the job that finds overdue reports and notifies the
 // officials. It needs no catching up: its next run finds the reports of missed
 // runs, level by level.
 func (s *Deadlines) OverdueJob() schedule.Job {
 	return schedule.Job{Name: "overdue", When: schedule.Every(time.Minute), Step: s.overdueStep}
 }
+
+var overdue = timedWith("id", "title", "version", "visibility", "latitude", "longitude", "category_id", "category")
 
 // overdueStep raises the level of some reports, with an event and an act for
 // officials. Reports that another transaction has locked are left to the next
@@ -180,23 +121,8 @@ func (s *Deadlines) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) 
 	if err != nil {
 		return schedule.Progress{}, err
 	}
-	type late struct {
-		report.Filing
-		deadline calendar.Deadline
-		now      time.Time
-	}
-	found, err := collect(ctx, tx, "find overdue reports", func(row pgx.CollectableRow) (l late, err error) {
-		var latitude, longitude *float64
-		d := &l.deadline
-		err = row.Scan(&l.ID, &l.Title, &l.Version, &l.Visibility, &latitude, &longitude, &l.Category.ID, &l.Category.Name,
-			&d.Since, &d.Used, &d.Target, &d.Level, &d.DueAt, &d.NextAt, &l.now)
-		if latitude != nil && longitude != nil {
-			l.Position = &report.Position{Latitude: *latitude, Longitude: *longitude}
-		}
-		return l, err
-	}, `
-		select r.id, r.title, r.version, r.visibility, r.latitude, r.longitude, r.category_id, c.name,
-			r.clock_since, r.clock_used, r.target, r.overdue_level, r.due_at, r.overdue_next_at, now()
+	found, err := collect(ctx, tx, "find overdue reports", overdue.row, `
+		select `+overdue.sql()+`
 		from reports r join categories c on c.id = r.category_id
 		where r.overdue_next_at <= now() and (r.status in ('pending', 'in_progress') or r.disputed_at is not null)
 			and r.duplicate_of is null and `+unhiddenSQL+`

@@ -250,8 +250,6 @@ func (s *Moderation) Complain(ctx context.Context, id uuid.UUID, c report.Compla
 	return nil
 }
 
-const settleSQL = `update abuse_reports set settled_at = now() where report_id = $1 and settled_at is null`
-
 // DismissComplaints records that an official has found nothing wrong with a
 // report.
 func (s *Moderation) DismissComplaints(ctx context.Context, id uuid.UUID, by report.Official) error {
@@ -274,10 +272,10 @@ const maxComplaints = 20
 // Flagged returns the reports with open complaints, those with most complaints
 // first.
 func (s *Moderation) Flagged(ctx context.Context, limit int) ([]report.FlaggedReport, error) {
-	tasks, err := collect(ctx, s.db.pool, "select suspects", scanTask, taskSQL+`
+	tasks, err := collect(ctx, s.db.pool, "select suspects", worked.row, taskSQL(`
 		where r.id in (
 			select report_id from abuse_reports where settled_at is null
-			group by report_id order by count(*) desc, min(created_at), report_id limit $1)`+taskJoinSQL, limit)
+			group by report_id order by count(*) desc, min(created_at), report_id limit $1)`), limit)
 	if err != nil {
 		return nil, err
 	}

@@ -100,26 +100,20 @@ func (s *Open311) Requests(ctx context.Context, q report.RequestQuery) ([]report
 		sql.and(`r.latitude between %s and %s`, q.Near.Latitude-degrees, q.Near.Latitude+degrees)
 		sql.and(earthSQL+` <= %[3]s`, q.Near.Latitude, q.Near.Longitude, q.Radius)
 	}
-	return collect(ctx, s.db.pool, "select requests", scanRequest, `
-		select r.id, r.title, r.description, r.category_id, r.latitude, r.longitude, r.address, r.status, r.created_at, r.updated_at,
-			coalesce((select h.note from status_history h where h.report_id = r.id and h.note <> '' order by h.id desc limit 1), ''),
-			(select ph.id from photos ph where ph.report_id = r.id and ph.state = 'ready' order by ph.created_at, ph.id limit 1)
+	return collect(ctx, s.db.pool, "select requests", requested.row, `
+		select `+requested.sql()+`
 		from reports r`+sql.where()+` order by r.created_at desc, r.id desc limit `+sql.arg(q.Limit)+` offset `+sql.arg(q.Offset), sql.fresh()...)
 }
 
-func scanRequest(row pgx.CollectableRow) (r report.ServiceRequest, err error) {
-	var latitude, longitude *float64
-	var photo *uuid.UUID
-	err = row.Scan(&r.ID, &r.Title, &r.Description, &r.Category, &latitude, &longitude, &r.Address, &r.Status, &r.CreatedAt, &r.UpdatedAt,
-		&r.Note, &photo)
-	if latitude != nil && longitude != nil {
-		r.Position = &report.Position{Latitude: *latitude, Longitude: *longitude}
-	}
-	if photo != nil {
-		r.Photo = *photo
-	}
-	return r, err
-}
+// requested is what Open311 shows of a report.
+var requested = append(
+	of(func(r *report.ServiceRequest) *report.Report { return &r.Report },
+		"id", "title", "description", "category_id", "latitude", "longitude", "address", "status", "created_at", "updated_at"),
+	selected[report.ServiceRequest]{
+		`coalesce((select h.note from status_history h where h.report_id = r.id and h.note <> '' order by h.id desc limit 1), '')`,
+		func(r *report.ServiceRequest) any { return &r.Note },
+	},
+	selected[report.ServiceRequest]{photosSQL, func(r *report.ServiceRequest) any { return &r.Photos }})
 
 // Updates returns what officials did to reports that everybody sees, and said to everybody.
 func (s *Open311) Updates(ctx context.Context, q report.UpdateQuery) ([]report.RequestUpdate, error) {

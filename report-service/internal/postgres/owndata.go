@@ -55,13 +55,9 @@ func (db *DB) ownGuest(ctx context.Context, userID string) ([]json.RawMessage, e
 }
 
 // ownReportsSQL has, with each report, what was said and done about it.
-const ownReportsSQL = `
+var ownReportsSQL = `
 	select jsonb_build_object(
-	  'id', r.id, 'title', r.title, 'description', r.description, 'category', c.name,
-	  'latitude', r.latitude, 'longitude', r.longitude, 'address', r.address,
-	  'privacy_level', r.privacy_level, 'visibility', r.visibility, 'reporter_name', p.reporter_name, 'name_hidden', exists (select from hidden_names n where n.report_id = r.id),
-	  'status', r.status, 'score', r.score, 'hidden_reason', r.hidden_reason,
-	  'created_at', r.created_at, 'updated_at', r.updated_at, 'withdrawn_at', r.withdrawn_at,
+	  ` + ownSQL + `, 'reporter_name', p.reporter_name, 'name_hidden', exists (select from hidden_names n where n.report_id = r.id),
 	  'history', (
 	    select coalesce(jsonb_agg(jsonb_build_object('kind', h.kind, 'status', h.to_status, 'correction', h.correction, 'changed_at', h.changed_at,
 	      'note', h.note) order by h.id), '[]')

@@ -69,10 +69,7 @@ func (s *Reports) HideName(ctx context.Context, id uuid.UUID, reporter string) (
 		} else {
 			w.doneBefore = true
 		}
-		w.others.Queue(viewSQL+` where r.id = $2`, reporter, id).QueryRow(func(row pgx.Row) (err error) {
-			view, err = scanView(row)
-			return err
-		})
+		queueView(&w.others, reporter, id, &view)
 		return nil
 	})
 	return view, err

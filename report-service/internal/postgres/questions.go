@@ -22,15 +22,6 @@ type Questions struct{ db *DB }
 // NewQuestions returns the questions in db.
 func NewQuestions(db *DB) *Questions { return &Questions{db} }
 
-// questionSQL ends the open question of a report $1, if there is one, in the state $2.
-// The caller starts the clock again.
-const questionSQL = `update questions set state = $2, ended_at = clock_timestamp() where report_id = $1 and state = 'open'`
-
-// openQuestionSQL is the open question about a report r as JSON, or null. r.waiting
-// spares the others the search for one.
-const openQuestionSQL = `(select json_build_object('id', q.id, 'asked_at', q.asked_at, 'ends_on', q.ends_on)
-	from questions q where q.report_id = r.id and q.state = 'open')`
-
 // Ask adds a question to a report and stops its clock, together with the event that
 // announces it to the reporter. It returns the question with its last day.
 func (s *Questions) Ask(ctx context.Context, id uuid.UUID, q report.Question) (report.Question, error) {
@@ -205,7 +196,7 @@ func endQuestion(ctx context.Context, tx pgx.Tx, id uuid.UUID, state report.Ques
 	if err != nil {
 		return err
 	}
-	w.others.Queue(questionSQL, id, string(state))
+	w.others.Queue(endQuestionSQL, id, string(state))
 	queueDeadline(&w.others, id, days.Resume(d, now))
 	return nil
 }
@@ -223,14 +214,23 @@ const questionRows = 200
 
 // A dueQuestion is an open question with a reminder or its end due.
 type dueQuestion struct {
-	report.Filing
+	timed
 	question uuid.UUID
 	by       string // who asked
 	endsOn   string
 	expired  bool
-	deadline calendar.Deadline
-	now      time.Time
 }
+
+var dueQuestions = append(
+	of(func(q *dueQuestion) *report.Report { return &q.Report }, "id", "title", "version", "privacy_level", "visibility", "latitude", "longitude"),
+	append(deadlineOf(func(q *dueQuestion) *calendar.Deadline { return &q.deadline }), selection[dueQuestion]{
+		{`clock_timestamp()`, func(q *dueQuestion) any { return &q.now }},
+		{`coalesce((select p.reporter_id from reporters p where p.report_id = r.id), '')`, func(q *dueQuestion) any { return &q.Reporter.ID }},
+		{`q.id`, func(q *dueQuestion) any { return &q.question }},
+		{`q.asked_by`, func(q *dueQuestion) any { return &q.by }},
+		{`q.ends_on::text`, func(q *dueQuestion) any { return &q.endsOn }},
+		{`q.ends_at <= now()`, func(q *dueQuestion) any { return &q.expired }},
+	}...)...)
 
 // step announces some questions that are due. Reports and questions that another
 // transaction has locked are left to the next minute.
@@ -241,10 +241,8 @@ func (s *Questions) step(ctx context.Context, tx pgx.Tx, _ schedule.Run) (schedu
 	}
 	// The question is locked, too: what is known of an answer must be as new as what is
 	// known of the report.
-	due, err := collect(ctx, tx, "find due questions", scanDueQuestion, `
-		select r.id, r.title, r.version, r.privacy_level, r.visibility, r.latitude, r.longitude, coalesce((select p.reporter_id from reporters p where p.report_id = r.id), ''),
-			r.clock_since, r.clock_used, r.target, r.overdue_level, r.due_at, r.overdue_next_at, r.waiting, clock_timestamp(),
-			q.id, q.asked_by, q.ends_on::text, q.ends_at <= now()
+	due, err := collect(ctx, tx, "find due questions", dueQuestions.row, `
+		select `+dueQuestions.sql()+`
 		from questions q join reports r on r.id = q.report_id
 		where q.state = 'open' and coalesce(q.remind_at, q.ends_at) <= now() and r.waiting and `+unhiddenSQL+`
 		order by coalesce(q.remind_at, q.ends_at) limit $1 for no key update of r, q skip locked`, questionRows)
@@ -260,7 +258,7 @@ func (s *Questions) step(ctx context.Context, tx pgx.Tx, _ schedule.Run) (schedu
 			}
 			continue
 		}
-		w.others.Queue(questionSQL, q.ID, string(report.QuestionExpired))
+		w.others.Queue(endQuestionSQL, q.ID, string(report.QuestionExpired))
 		w.others.Queue(`update reports set not_answered = true where id = $1`, q.ID)
 		queueDeadline(&w.others, q.ID, days.Resume(q.deadline, q.now))
 		w.record(actRow{reportID: q.ID, by: system, kind: report.GotNoAnswer})
@@ -281,21 +279,9 @@ func (s *Questions) step(ctx context.Context, tx pgx.Tx, _ schedule.Run) (schedu
 	}, nil
 }
 
-func scanDueQuestion(row pgx.CollectableRow) (q dueQuestion, err error) {
-	var latitude, longitude *float64
-	d := &q.deadline
-	err = row.Scan(&q.ID, &q.Title, &q.Version, &q.Privacy, &q.Visibility, &latitude, &longitude, &q.Reporter.ID,
-		&d.Since, &d.Used, &d.Target, &d.Level, &d.DueAt, &d.NextAt, &d.Waiting, &q.now,
-		&q.question, &q.by, &q.endsOn, &q.expired)
-	if latitude != nil && longitude != nil {
-		q.Position = &report.Position{Latitude: *latitude, Longitude: *longitude}
-	}
-	return q, err
-}
-
-// repair makes reports wait exactly while a question is open: clocks go on of reports
-// whose question was erased with its reporter, or that a replica of an earlier version
-// let wait without one; and questions end whose report such a replica has let go on.
+// repair restores the rule that a report waits if and only if it has an open question. It
+// restarts the clock of waiting reports without one (the reporter was erased, or an older
+// replica left them), and closes questions of reports that no longer wait.
 func (s *Questions) repair(ctx context.Context, tx pgx.Tx, days calendar.Calendar, w *writeBatch) (found int, err error) {
 	w.others.Queue(`
 		update questions q set state = 'withdrawn', ended_at = clock_timestamp() from reports r
@@ -308,22 +294,11 @@ func (s *Questions) repair(ctx context.Context, tx pgx.Tx, days calendar.Calenda
 		return 0, err
 	}
 	// Only a statement that begins after the locks sees all questions.
-	rows, err := tx.Query(ctx, `
-		select id, clock_since, clock_used, target, overdue_level, due_at, overdue_next_at, waiting, clock_timestamp() from reports r
-		where id = any($1) and waiting and not exists (select from questions q where q.report_id = r.id and q.state = 'open')`, ids)
-	if err != nil {
-		return 0, fmt.Errorf("select deadlines: %w", err)
+	waiting, err := collect(ctx, tx, "select deadlines", onlyTimed.row, `
+		select `+onlyTimed.sql()+` from reports r
+		where r.id = any($1) and r.waiting and not exists (select from questions q where q.report_id = r.id and q.state = 'open')`, ids)
+	for _, t := range waiting {
+		queueDeadline(&w.others, t.ID, days.Resume(t.deadline, t.now))
 	}
-	var id uuid.UUID
-	var d calendar.Deadline
-	var now time.Time
-	_, err = pgx.ForEachRow(rows, []any{&id, &d.Since, &d.Used, &d.Target, &d.Level, &d.DueAt, &d.NextAt, &d.Waiting, &now}, func() error {
-		queueDeadline(&w.others, id, days.Resume(d, now))
-		d = calendar.Deadline{}
-		return nil
-	})
-	if err != nil {
-		return 0, fmt.Errorf("select deadlines: %w", err)
-	}
-	return len(ids), nil
+	return len(ids), err
 }

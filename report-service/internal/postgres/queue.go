@@ -10,69 +10,6 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// Reports are found and sorted before anything is joined to them: only the rows
-// of one page are joined, instead of all that match the filter.
-const (
-	taskSQL = `
-	select r.id, r.title, r.category_id, c.name, r.latitude, r.longitude, r.address,
-		r.privacy_level, r.visibility, r.status, r.score, r.version, r.created_at, r.updated_at,
-		o.id, o.name, d.id, d.name, r.department_id is null,
-		(select count(*) from report_acts a where a.report_id = r.id and a.action = 'note'), r.duplicate_of,
-		r.due_at, r.overdue_level, r.waiting, case when r.waiting then ` + openQuestionSQL + ` end, r.not_answered,
-		array(select ph.id from photos ph where ph.report_id = r.id and ph.state = 'ready' order by ph.created_at, ph.id),
-		` + hiddenReasonSQL + `, r.withdrawn_at, (select count(*) from abuse_reports b where b.report_id = r.id and b.settled_at is null),
-		(select count(*) from comments where report_id = r.id and ` + unseenSQL + `), r.disputed_at is not null, ` + areaSQL + `
-	from (select r.* from reports r`
-	taskJoinSQL = `) r
-	join categories c on c.id = r.category_id` + routesSQL + `
-	left join officials o on o.id = r.assignee_id
-	left join departments d on d.id = ` + chargeSQL
-)
-
-// The department in charge of a report r with the category c, with the joins for that: the
-// one that it is assigned to, or else that of its category in its area, of its category, or
-// of its area.
-const (
-	routesSQL = `
-	left join department_routes here on here.area_id = r.area_id and here.category_id = r.category_id
-	left join department_routes rest on rest.area_id = r.area_id and rest.category_id = 0`
-	chargeSQL = `coalesce(r.department_id, here.department_id, c.department_id, rest.department_id)`
-
-	// inChargeSQL is whether one of some departments is in charge of r: by sets that are
-	// read once, instead of joins for every report.
-	inChargeSQL = `(r.department_id = any(%[1]s) or r.department_id is null and (
-		(r.area_id, r.category_id) in (select area_id, category_id from department_routes where department_id = any(%[1]s))
-		or (r.area_id, r.category_id) not in (select area_id, category_id from department_routes) and (
-			r.category_id = any(array(select id from categories where department_id = any(%[1]s)))
-			or r.category_id = any(array(select id from categories where department_id is null))
-				and r.area_id = any(array(select area_id from department_routes where category_id = 0 and department_id = any(%[1]s))))))`
-)
-
-func scanTask(row pgx.CollectableRow) (report.Task, error) {
-	var t report.Task
-	var lat, lon *float64
-	var assignee, assigneeName, department *string
-	var departmentID *int32
-	err := row.Scan(&t.ID, &t.Title, &t.Category.ID, &t.Category.Name, &lat, &lon, &t.Address,
-		&t.Privacy, &t.Visibility, &t.Status, &t.Score, &t.Version, &t.CreatedAt, &t.UpdatedAt,
-		&assignee, &assigneeName, &departmentID, &department, &t.Routed, &t.Notes, &t.Original,
-		&t.DueAt, &t.Overdue, &t.Waiting, &t.Question, &t.Unanswered, &t.Photos, &t.HiddenReason, &t.WithdrawnAt, &t.Abuse, &t.Comments, &t.Disputed, &t.Area.Code)
-	if lat != nil && lon != nil {
-		t.Position = &report.Position{Latitude: *lat, Longitude: *lon}
-	}
-	if assignee != nil {
-		t.Assignee = &report.Official{ID: *assignee, Name: *assigneeName}
-	}
-	if departmentID != nil {
-		t.Department = &report.Department{ID: *departmentID, Name: *department}
-	}
-	t.CreatedAt, t.UpdatedAt = t.CreatedAt.UTC(), t.UpdatedAt.UTC()
-	if t.WithdrawnAt != nil {
-		t.WithdrawnAt = new(t.WithdrawnAt.UTC())
-	}
-	return t, err
-}
-
 // Queue returns a page of the reports that match filter, in its order, as
 // officials see them. Disputed ones come before all others, unless filter is without pins.
 func (s *Workbench) Queue(ctx context.Context, filter report.Filter, after *report.Cursor, limit int) (report.Queue, error) {
@@ -108,7 +45,7 @@ func (s *Workbench) queue(ctx context.Context, filter report.Filter, after *repo
 		q.and(c)
 	}
 	page, order := q.page(filter, after, limit)
-	tasks, err := collect(ctx, s.db.pool, "select queue", scanTask, taskSQL+page+taskJoinSQL+order, q.values(filter)...)
+	tasks, err := collect(ctx, s.db.pool, "select queue", worked.row, taskSQL(page)+order, q.values(filter)...)
 	if err != nil {
 		return report.Queue{}, err
 	}

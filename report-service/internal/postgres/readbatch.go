@@ -89,32 +89,33 @@ func (r *readBatch) queueLocks(b *pgx.Batch) {
 	}
 	b.Queue(`
 		select locked.* from unnest($1::uuid[]) as wanted (id) cross join lateral (
-			select r.id, r.title, r.privacy_level, r.status, r.score, r.version, coalesce(p.reporter_id, ''),
-				r.category_id, r.latitude, r.longitude, `+hiddenReasonSQL+` as hidden_reason, r.visibility, coalesce(r.restricted_version, 0), r.withdrawn_at,
-				r.status_message_id, r.status_version, r.disputed_at is not null
+			select `+lockedColumns.sql()+`
 			from reports r left join reporters p on p.report_id = r.id
 			where r.id = wanted.id
 			for no key update of r`+wait+`) as locked`,
-		column(slices.Collect(maps.Keys(r.locks)), key)).
+		array(slices.Collect(maps.Keys(r.locks)), key)).
 		Query(func(rows pgx.Rows) error {
 			for rows.Next() {
-				var f report.Filing
-				var latitude, longitude *float64
-				var status statusMessage
-				var disputed bool
-				err := rows.Scan(&f.ID, &f.Title, &f.Privacy, &f.Status, &f.Score, &f.Version, &f.Reporter.ID,
-					&f.Category.ID, &latitude, &longitude, &f.HiddenReason, &f.Visibility, &f.Restricted, &f.WithdrawnAt, &status.id, &status.version, &disputed)
+				l, err := lockedColumns.scan(rows)
 				if err != nil {
 					return err
 				}
-				if latitude != nil && longitude != nil {
-					f.Position = &report.Position{Latitude: *latitude, Longitude: *longitude}
-				}
-				*r.locks[f.ID] = lockedReport{Filing: f, found: true, status: status, disputed: disputed}
+				l.found = true
+				*r.locks[l.ID] = l
 			}
 			return rows.Err()
 		})
 }
+
+// lockedColumns are what changes need to know of a report.
+var lockedColumns = append(
+	of(func(l *lockedReport) *report.Report { return &l.Report }, "id", "title", "privacy_level", "status", "score", "version",
+		"category_id", "latitude", "longitude", "hidden_reason", "visibility", "withdrawn_at"),
+	selected[lockedReport]{`coalesce(p.reporter_id, '')`, func(l *lockedReport) any { return &l.Reporter.ID }},
+	selected[lockedReport]{`coalesce(r.restricted_version, 0)`, func(l *lockedReport) any { return &l.Restricted }},
+	selected[lockedReport]{`r.status_message_id`, func(l *lockedReport) any { return &l.status.id }},
+	selected[lockedReport]{`r.status_version`, func(l *lockedReport) any { return &l.status.version }},
+	selected[lockedReport]{`r.disputed_at is not null`, func(l *lockedReport) any { return &l.disputed }})
 
 // queueVotes looks up each vote by itself, as queueLocks does.
 func (r *readBatch) queueVotes(b *pgx.Batch) {
@@ -122,8 +123,8 @@ func (r *readBatch) queueVotes(b *pgx.Batch) {
 		select wanted.place, earlier.value
 		from unnest($1::uuid[], $2::text[]) with ordinality as wanted (report_id, voter_id, place) cross join lateral (
 			select value from votes where report_id = wanted.report_id and voter_id = wanted.voter_id limit 1) as earlier`,
-		column(r.votes, func(v *earlierVote) pgtype.UUID { return key(v.reportID) }),
-		column(r.votes, func(v *earlierVote) string { return v.voter })).
+		array(r.votes, func(v *earlierVote) pgtype.UUID { return key(v.reportID) }),
+		array(r.votes, func(v *earlierVote) string { return v.voter })).
 		Query(func(rows pgx.Rows) error {
 			for rows.Next() {
 				var place int64

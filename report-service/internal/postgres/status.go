@@ -91,10 +91,8 @@ func (c *statusChange) write(w *writeBatch) error {
 		}
 		switch {
 		case entry.To.Closed():
-			w.others.Queue(`
-				update reports set clock_since = null, overdue_next_at = null, waiting = false
-				where id = $1 and (clock_since is not null or waiting)`, c.id)
-			w.others.Queue(questionSQL, c.id, string(report.QuestionWithdrawn))
+			stopClock(&w.others, c.id)
+			w.others.Queue(endQuestionSQL, c.id, string(report.QuestionWithdrawn))
 			w.others.Queue(`
 				insert into duplicate_ends (original, status, note, closed_by)
 				select $1::uuid, $2::text, $3::text, $4::text where exists (select from reports where duplicate_of = $1)
@@ -117,10 +115,7 @@ func (c *statusChange) write(w *writeBatch) error {
 	} else {
 		w.doneBefore = true
 	}
-	w.others.Queue(viewSQL+` where r.id = $2`, c.move.By, c.id).QueryRow(func(row pgx.Row) (err error) {
-		c.view, err = scanView(row)
-		return err
-	})
+	queueView(&w.others, c.move.By, c.id, &c.view)
 	return nil
 }
 

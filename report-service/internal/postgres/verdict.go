@@ -16,25 +16,6 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// verdictSQL selects the time for a verdict on the report r that is open, with what the
-// reporter has said.
-const verdictSQL = `
-	select jsonb_build_object('Until', v.until, 'Fixed', v.fixed, 'Text', v.text) from verdicts v
-	where v.report_id = r.id and v.ended_at is null and v.until > now() order by v.version desc limit 1`
-
-// undispute queues what ends the dispute of a report: its clock stops.
-func undispute(b *pgx.Batch, id uuid.UUID) {
-	b.Queue(`update reports set disputed_at = null, clock_since = null, overdue_next_at = null where id = $1`, id)
-}
-
-// endVerdicts queues the end of the time for verdicts on the last resolution of a report and
-// of its duplicates. Where a reporter was still asked, nothing is left of it.
-func endVerdicts(b *pgx.Batch, id uuid.UUID) {
-	const same = `ended_at is null and (report_id = $1 or report_id in (select id from reports where duplicate_of = $1))`
-	b.Queue(`delete from verdicts where given_at is null and until > now() and `+same, id)
-	b.Queue(`update verdicts set ended_at = now() where given_at is not null and `+same, id)
-}
-
 // GiveVerdict keeps what the reporter of a resolved report says about it, and returns it as
 // it is kept. Everybody else gets ErrNotFound. A dispute of a duplicate is one of its
 // original; if that is open again, only the duplicate's history says so.
@@ -200,7 +181,7 @@ func (d dispute) confirm(ctx context.Context, now time.Time) error {
 		if err := d.announce(ctx, d.original.Retract(now), true); err != nil {
 			return err
 		}
-		undispute(&d.w.others, d.original.ID)
+		stopClock(&d.w.others, d.original.ID)
 	}
 	if d.l != d.original || !retracted {
 		d.w.history = append(d.w.history, historyRow{d.l.ID, d.l.Note(report.Confirmed, now)})
@@ -261,7 +242,7 @@ func (s *Reports) Keep(ctx context.Context, id uuid.UUID, k report.Keep) error {
 		l.status = w.announced()
 		w.history = append(w.history, historyRow{id, entry})
 		w.update(l)
-		undispute(&w.others, id)
+		stopClock(&w.others, id)
 		endVerdicts(&w.others, id)
 		queueOfficials(&w.others, k.By)
 		return nil

@@ -44,10 +44,7 @@ func (s *Reports) Withdraw(ctx context.Context, id uuid.UUID, reporter string, i
 				return err
 			}
 		}
-		w.others.Queue(viewSQL+` where r.id = $2`, reporter, id).QueryRow(func(row pgx.Row) (err error) {
-			view, err = scanView(row)
-			return err
-		})
+		queueView(&w.others, reporter, id, &view)
 		return nil
 	})
 	return view, err
@@ -66,10 +63,9 @@ func (s *Reports) queueWithdrawal(ctx context.Context, tx pgx.Tx, l *lockedRepor
 		return fmt.Errorf("announce withdrawal: %w", err)
 	}
 	w.others.Queue(`
-		update reports set withdrawn_at = $2, hidden_reason = $3, duplicate_of = null,
-			clock_since = null, due_at = null, overdue_next_at = null, waiting = false
-		where id = $1`, l.ID, l.WithdrawnAt, l.HiddenReason)
-	w.others.Queue(questionSQL, l.ID, string(report.QuestionWithdrawn))
+		update reports set withdrawn_at = $2, hidden_reason = $3, duplicate_of = null, due_at = null where id = $1`, l.ID, l.WithdrawnAt, l.HiddenReason)
+	stopClock(&w.others, l.ID)
+	w.others.Queue(endQuestionSQL, l.ID, string(report.QuestionWithdrawn))
 	w.others.Queue(`delete from votes where report_id = $1`, l.ID)
 	w.others.Queue(`delete from verdicts where report_id = $1`, l.ID)
 	w.others.Queue(`delete from duplicate_ends where original = $1`, l.ID)

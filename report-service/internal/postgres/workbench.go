@@ -21,11 +21,7 @@ func NewWorkbench(db *DB) *Workbench { return &Workbench{db} }
 
 // Details returns what officials know about a report.
 func (s *Workbench) Details(ctx context.Context, id uuid.UUID) (report.TaskDetails, error) {
-	rows, err := s.db.pool.Query(ctx, taskSQL+` where r.id = $1`+taskJoinSQL, id)
-	if err != nil {
-		return report.TaskDetails{}, fmt.Errorf("select work: %w", err)
-	}
-	task, err := pgx.CollectExactlyOneRow(rows, scanTask)
+	task, err := worked.scan(s.db.pool.QueryRow(ctx, taskSQL(` where r.id = $1`), id))
 	if errors.Is(err, pgx.ErrNoRows) {
 		return report.TaskDetails{}, report.ErrNotFound
 	}
@@ -35,15 +31,8 @@ func (s *Workbench) Details(ctx context.Context, id uuid.UUID) (report.TaskDetai
 	// The first entry of the history is the filing, which is not an official's
 	// act.
 	acts, err := collect(ctx, s.db.pool, "select acts", func(row pgx.CollectableRow) (a report.Act, err error) {
-		var assignee, assigneeName, department *string
-		var departmentID *int32
-		err = row.Scan(&a.At, &a.By.ID, &a.By.Name, &a.Kind, &a.Text, &a.Status, &assignee, &assigneeName, &departmentID, &department, &a.Original)
-		if assignee != nil {
-			a.Assignee = &report.Official{ID: *assignee, Name: *assigneeName}
-		}
-		if departmentID != nil {
-			a.Department = &report.Department{ID: *departmentID, Name: *department}
-		}
+		err = row.Scan(&a.At, &a.By.ID, &a.By.Name, &a.Kind, &a.Text, &a.Status,
+			officialID(&a.Assignee), officialName(&a.Assignee), departmentID(&a.Department), departmentName(&a.Department), &a.Original)
 		a.At = a.At.UTC()
 		return a, err
 	}, `

@@ -169,57 +169,14 @@ func (w *writeBatch) queue(b *pgx.Batch) {
 }
 
 func (w *writeBatch) queueFilings(b *pgx.Batch) {
-	ids := column(w.filings, func(f newFiling) pgtype.UUID { return key(f.ID) })
-	b.Queue(`
-		insert into reports (id, title, description, category_id, latitude, longitude, address,
-			privacy_level, status, score, version, created_at, updated_at, target, clock_since, due_at, overdue_next_at,
-			status_message_id, status_version, visibility, area_id, hidden_reason)
-		select *, case when visibility = 'officials' then 'private' end from unnest($1::uuid[], $2::text[], $3::text[], $4::int[], $5::float8[], $6::float8[], $7::text[],
-			$8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::timestamptz[], $13::timestamptz[],
-			$14::interval[], $15::timestamptz[], $16::timestamptz[], $17::timestamptz[],
-			$18::uuid[], $19::bigint[], $20::text[], $21::int[]) as new (id, title, description, category_id, latitude, longitude, address,
-			privacy_level, status, score, version, created_at, updated_at, target, clock_since, due_at, overdue_next_at,
-			status_message_id, status_version, visibility, area_id)`,
-		ids,
-		column(w.filings, func(f newFiling) string { return f.Title }),
-		column(w.filings, func(f newFiling) string { return f.Description }),
-		column(w.filings, func(f newFiling) int32 { return f.Category.ID }),
-		column(w.filings, func(f newFiling) *float64 {
-			if f.Position == nil {
-				return nil
-			}
-			return &f.Position.Latitude
-		}),
-		column(w.filings, func(f newFiling) *float64 {
-			if f.Position == nil {
-				return nil
-			}
-			return &f.Position.Longitude
-		}),
-		column(w.filings, func(f newFiling) string { return f.Address }),
-		column(w.filings, func(f newFiling) string { return string(f.Privacy) }),
-		column(w.filings, func(f newFiling) string { return string(f.Status) }),
-		column(w.filings, func(f newFiling) int64 { return f.Score }),
-		column(w.filings, func(f newFiling) int64 { return f.Version }),
-		column(w.filings, func(f newFiling) time.Time { return f.CreatedAt }),
-		column(w.filings, func(f newFiling) time.Time { return f.UpdatedAt }),
-		column(w.filings, func(f newFiling) pgtype.Interval {
-			return pgtype.Interval{Microseconds: f.deadline.Target.Microseconds(), Valid: true}
-		}),
-		column(w.filings, func(f newFiling) *time.Time { return f.deadline.Since }),
-		column(w.filings, func(f newFiling) *time.Time { return f.deadline.DueAt }),
-		column(w.filings, func(f newFiling) *time.Time { return f.deadline.NextAt }),
-		column(w.filings, func(f newFiling) pgtype.UUID { return f.status.id }),
-		column(w.filings, func(f newFiling) pgtype.Int8 { return f.status.version }),
-		column(w.filings, func(f newFiling) string { return string(f.Visibility) }),
-		column(w.filings, func(f newFiling) int32 { return f.Area.ID }))
+	b.Queue(fileSQL, fileValues(w.filings)...)
 	b.Queue(`
 		insert into reporters (report_id, reporter_id, reporter_name)
 		select * from unnest($1::uuid[], $2::text[], $3::text[]) as new (report_id, reporter_id, reporter_name)
 		where reporter_id <> ''`, // an application is not a reporter
-		ids,
-		column(w.filings, func(f newFiling) string { return f.Reporter.ID }),
-		column(w.filings, func(f newFiling) string { return f.Reporter.Name }))
+		array(w.filings, func(f newFiling) pgtype.UUID { return key(f.ID) }),
+		array(w.filings, func(f newFiling) string { return f.Reporter.ID }),
+		array(w.filings, func(f newFiling) string { return f.Reporter.Name }))
 }
 
 // queueChanged makes PostgreSQL look up each report by its id: it must not plan
@@ -233,13 +190,13 @@ func (w *writeBatch) queueChanged(b *pgx.Batch) {
 		from unnest($1::uuid[], $2::text[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::uuid[], $7::bigint[])
 			as new (id, status, score, version, updated_at, status_message_id, status_version)
 		where reports.id = new.id`,
-		column(w.changed, func(l *lockedReport) pgtype.UUID { return key(l.ID) }),
-		column(w.changed, func(l *lockedReport) string { return string(l.Status) }),
-		column(w.changed, func(l *lockedReport) int64 { return l.Score }),
-		column(w.changed, func(l *lockedReport) int64 { return l.Version }),
-		column(w.changed, func(l *lockedReport) time.Time { return l.UpdatedAt }),
-		column(w.changed, func(l *lockedReport) pgtype.UUID { return l.status.id }),
-		column(w.changed, func(l *lockedReport) pgtype.Int8 { return l.status.version }))
+		array(w.changed, func(l *lockedReport) pgtype.UUID { return key(l.ID) }),
+		array(w.changed, func(l *lockedReport) string { return string(l.Status) }),
+		array(w.changed, func(l *lockedReport) int64 { return l.Score }),
+		array(w.changed, func(l *lockedReport) int64 { return l.Version }),
+		array(w.changed, func(l *lockedReport) time.Time { return l.UpdatedAt }),
+		array(w.changed, func(l *lockedReport) pgtype.UUID { return l.status.id }),
+		array(w.changed, func(l *lockedReport) pgtype.Int8 { return l.status.version }))
 }
 
 func (w *writeBatch) queueHistory(b *pgx.Batch) {
@@ -248,15 +205,15 @@ func (w *writeBatch) queueHistory(b *pgx.Batch) {
 		select report_id, nullif(from_status, ''), to_status, note, nullif(changed_by, ''), report_version, changed_at, correction, nullif(kind, '')
 		from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[], $8::jsonb[], $9::text[])
 			as new (report_id, from_status, to_status, note, changed_by, report_version, changed_at, correction, kind)`,
-		column(w.history, func(e historyRow) pgtype.UUID { return key(e.reportID) }),
-		column(w.history, func(e historyRow) string { return string(e.From) }),
-		column(w.history, func(e historyRow) string { return string(e.To) }),
-		column(w.history, func(e historyRow) string { return e.Note }),
-		column(w.history, func(e historyRow) string { return e.By }),
-		column(w.history, func(e historyRow) int64 { return e.Version }),
-		column(w.history, func(e historyRow) time.Time { return e.At }),
-		column(w.history, func(e historyRow) *report.Corrected { return e.Corrected }),
-		column(w.history, func(e historyRow) string { return string(e.Kind) }))
+		array(w.history, func(e historyRow) pgtype.UUID { return key(e.reportID) }),
+		array(w.history, func(e historyRow) string { return string(e.From) }),
+		array(w.history, func(e historyRow) string { return string(e.To) }),
+		array(w.history, func(e historyRow) string { return e.Note }),
+		array(w.history, func(e historyRow) string { return e.By }),
+		array(w.history, func(e historyRow) int64 { return e.Version }),
+		array(w.history, func(e historyRow) time.Time { return e.At }),
+		array(w.history, func(e historyRow) *report.Corrected { return e.Corrected }),
+		array(w.history, func(e historyRow) string { return string(e.Kind) }))
 }
 
 // queueVotes writes votes. An insert that expects conflicts confirms each row in the log.
@@ -264,10 +221,10 @@ func queueVotes(b *pgx.Batch, votes []voteRow, onConflict string) {
 	b.Queue(`
 		insert into votes (report_id, voter_id, value, voted_at)
 		select * from unnest($1::uuid[], $2::text[], $3::smallint[], $4::timestamptz[])`+onConflict,
-		column(votes, func(v voteRow) pgtype.UUID { return key(v.reportID) }),
-		column(votes, func(v voteRow) string { return v.voter }),
-		column(votes, func(v voteRow) int16 { return int16(v.vote) }),
-		column(votes, func(v voteRow) time.Time { return v.at }))
+		array(votes, func(v voteRow) pgtype.UUID { return key(v.reportID) }),
+		array(votes, func(v voteRow) string { return v.voter }),
+		array(votes, func(v voteRow) int16 { return int16(v.vote) }),
+		array(votes, func(v voteRow) time.Time { return v.at }))
 }
 
 // queueOutbox numbers the rows in the order in which the changes were decided,
@@ -279,13 +236,13 @@ func (w *writeBatch) queueOutbox(b *pgx.Batch) {
 		from unnest($1::uuid[], $2::text[], $3::jsonb[], $4::uuid[], $5::bigint[], $6::smallint[], $7::jsonb[])
 			with ordinality as new (id, routing_key, payload, report_id, report_version, shard, headers, place)
 		order by place`,
-		column(w.outbox, func(r outboxRow) pgtype.UUID { return key(r.id) }),
-		column(w.outbox, func(r outboxRow) string { return r.key }),
-		column(w.outbox, func(r outboxRow) json.RawMessage { return r.payload }),
-		column(w.outbox, func(r outboxRow) pgtype.UUID { return key(r.reportID) }),
-		column(w.outbox, func(r outboxRow) int64 { return r.version }),
-		column(w.outbox, func(r outboxRow) int16 { return r.shard }),
-		column(w.outbox, func(r outboxRow) json.RawMessage { return r.headers }))
+		array(w.outbox, func(r outboxRow) pgtype.UUID { return key(r.id) }),
+		array(w.outbox, func(r outboxRow) string { return r.key }),
+		array(w.outbox, func(r outboxRow) json.RawMessage { return r.payload }),
+		array(w.outbox, func(r outboxRow) pgtype.UUID { return key(r.reportID) }),
+		array(w.outbox, func(r outboxRow) int64 { return r.version }),
+		array(w.outbox, func(r outboxRow) int16 { return r.shard }),
+		array(w.outbox, func(r outboxRow) json.RawMessage { return r.headers }))
 }
 
 // queueActs writes the acts and the names of their officials.
@@ -304,15 +261,15 @@ func (w *writeBatch) queueActs(b *pgx.Batch) {
 		select report_id, official_id, action, text, nullif(assignee_id, ''), nullif(department_id, 0), original, photo_id, comment_id
 		from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::int[], $7::uuid[], $8::uuid[], $9::uuid[])
 			as new (report_id, official_id, action, text, assignee_id, department_id, original, photo_id, comment_id)`,
-		column(w.acts, func(a actRow) pgtype.UUID { return key(a.reportID) }),
-		column(w.acts, func(a actRow) string { return a.by.ID }),
-		column(w.acts, func(a actRow) string { return string(a.kind) }),
-		column(w.acts, func(a actRow) string { return a.text }),
-		column(w.acts, func(a actRow) string { return a.assignee }),
-		column(w.acts, func(a actRow) int32 { return a.department }),
-		column(w.acts, func(a actRow) pgtype.UUID { return optionalKey(a.original) }),
-		column(w.acts, func(a actRow) pgtype.UUID { return optionalKey(a.photo) }),
-		column(w.acts, func(a actRow) pgtype.UUID { return optionalKey(a.comment) }))
+		array(w.acts, func(a actRow) pgtype.UUID { return key(a.reportID) }),
+		array(w.acts, func(a actRow) string { return a.by.ID }),
+		array(w.acts, func(a actRow) string { return string(a.kind) }),
+		array(w.acts, func(a actRow) string { return a.text }),
+		array(w.acts, func(a actRow) string { return a.assignee }),
+		array(w.acts, func(a actRow) int32 { return a.department }),
+		array(w.acts, func(a actRow) pgtype.UUID { return optionalKey(a.original) }),
+		array(w.acts, func(a actRow) pgtype.UUID { return optionalKey(a.photo) }),
+		array(w.acts, func(a actRow) pgtype.UUID { return optionalKey(a.comment) }))
 }
 
 // queueActed ends that reports are not answered, because officials have acted on them.
@@ -339,17 +296,17 @@ func queueOfficials(b *pgx.Batch, officials ...report.Official) {
 		insert into officials (id, name)
 		select distinct on (id) id, name from unnest($1::text[], $2::text[]) as new (id, name)
 		on conflict (id) do update set name = excluded.name where officials.name <> excluded.name`,
-		column(officials, func(o report.Official) string { return o.ID }),
-		column(officials, func(o report.Official) string { return o.Name }))
+		array(officials, func(o report.Official) string { return o.ID }),
+		array(officials, func(o report.Official) string { return o.Name }))
 }
 
 // namedOfficialSQL writes the name that another user gave for an official: a
 // known one stays, because it comes from the official's own sign-in.
 const namedOfficialSQL = `insert into officials (id, name) values ($1, $2) on conflict do nothing`
 
-// column returns one value of each row, as a type that pgx encodes without
+// array returns one value of each row, as a type that pgx encodes without
 // reflection.
-func column[R, V any](rows []R, value func(R) V) pgtype.FlatArray[V] {
+func array[R, V any](rows []R, value func(R) V) pgtype.FlatArray[V] {
 	values := make(pgtype.FlatArray[V], len(rows))
 	for i, row := range rows {
 		values[i] = value(row)

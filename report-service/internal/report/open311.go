@@ -48,16 +48,9 @@ type RequestQuery struct {
 
 // A ServiceRequest is a report as Open311 shows it.
 type ServiceRequest struct {
-	ID                 uuid.UUID
-	Title, Description string
-	Category           int32
-	Position           *Position // nil if there is none
-	Address            string
-	Status             Status
-	CreatedAt          time.Time
-	UpdatedAt          time.Time
-	Note               string    // the last that officials said
-	Photo              uuid.UUID // the first; zero for none
+	Report
+	Note   string      // the last that officials said
+	Photos []uuid.UUID // ready ones, oldest first
 }
 
 // An UpdateQuery says which updates Open311 lists, the oldest first.

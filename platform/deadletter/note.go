@@ -3,13 +3,13 @@ package deadletter
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/audit"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // A Cause names a group: what failed in a queue for the same reason.
@@ -58,11 +58,8 @@ func (s *Store) SetNote(ctx context.Context, actor string, c Cause, version int6
 			where n.version = $4
 			returning n.text, n.author, n.written_at, n.version`,
 			c.Queue, c.Class, c.Group, version, text, actor).Scan(&note.Text, &note.Author, &note.WrittenAt, &note.Version)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return ErrStale
-		}
-		if err != nil {
-			return fmt.Errorf("write note: %w", err)
+		if err = pgpool.Found(err, "write note", ErrStale); err != nil {
+			return err
 		}
 		return writeNoted(ctx, tx, actor, audit.Note, c)
 	})

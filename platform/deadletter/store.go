@@ -153,11 +153,8 @@ func (s *Store) Entry(ctx context.Context, id int64) (Entry, []Attempt, error) {
 		return Entry{}, nil, fmt.Errorf("read dead letter: %w", err)
 	}
 	entry, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Entry])
-	if errors.Is(err, pgx.ErrNoRows) {
-		return Entry{}, nil, ErrNotFound
-	}
-	if err != nil {
-		return Entry{}, nil, fmt.Errorf("read dead letter: %w", err)
+	if err = pgpool.Found(err, "read dead letter", ErrNotFound); err != nil {
+		return Entry{}, nil, err
 	}
 	rows, err = s.pool.Query(ctx, `
 		select failed_at, retries, retry_reason, error_class, error, replay_id
@@ -329,11 +326,8 @@ func (s *Store) Edit(ctx context.Context, actor string, id int64, e Edit) (int64
 			select queue, $2, type, $3, properties, headers, error_class, error, error_group, first_failed_at, failed_at, id
 			from dead_letters where id = $1 and state = 'open' for update
 			returning id`, id, e.ID, e.Body).Scan(&child)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return ErrNotOpen
-		}
-		if err != nil {
-			return fmt.Errorf("write edited dead letter: %w", err)
+		if err = pgpool.Found(err, "write edited dead letter", ErrNotOpen); err != nil {
+			return err
 		}
 		_, err = tx.Exec(ctx, `
 			update dead_letters set state = 'discarded', closed_at = now(), close_reason = $2 where id = $1`,

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/audit"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // replayPortion is how many dead letters one transaction takes for a replay, or opens
@@ -249,11 +250,8 @@ func (s *Store) Replay(ctx context.Context, id uuid.UUID) (Replay, error) {
 		return Replay{}, fmt.Errorf("read replay: %w", err)
 	}
 	replay, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Replay])
-	if errors.Is(err, pgx.ErrNoRows) {
-		return Replay{}, ErrNoReplay
-	}
-	if err != nil {
-		return Replay{}, fmt.Errorf("read replay: %w", err)
+	if err = pgpool.Found(err, "read replay", ErrNoReplay); err != nil {
+		return Replay{}, err
 	}
 	return replay, nil
 }

@@ -3,7 +3,6 @@ package delay
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -242,11 +241,8 @@ func (s *Store) Release(ctx context.Context, actor, queue, messageID string) err
 			from delayed_messages o
 			where d.queue = $1 and d.message_id = $2 and o.queue = d.queue and o.message_id = d.message_id
 			returning o.due_at`, queue, messageID).Scan(&was)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return ErrNotFound
-		}
-		if err != nil {
-			return fmt.Errorf("release delayed message: %w", err)
+		if err = pgpool.Found(err, "release delayed message", ErrNotFound); err != nil {
+			return err
 		}
 		return note(ctx, tx, actor, audit.ReleaseDelayed, queue, map[string]any{"message_id": messageID, "due_at": was})
 	})
@@ -261,11 +257,8 @@ func (s *Store) Cancel(ctx context.Context, actor, queue, messageID, reason stri
 		var due time.Time
 		err := tx.QueryRow(ctx, `
 			delete from delayed_messages where queue = $1 and message_id = $2 returning due_at`, queue, messageID).Scan(&due)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return ErrNotFound
-		}
-		if err != nil {
-			return fmt.Errorf("cancel delayed message: %w", err)
+		if err = pgpool.Found(err, "cancel delayed message", ErrNotFound); err != nil {
+			return err
 		}
 		tag, err := tx.Exec(ctx, `
 			insert into processed_messages (consumer, message_id) values ($1, $2) on conflict do nothing`, queue, messageID)

@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/audit"
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // A Schedule is what operators see of a job.
@@ -145,11 +145,8 @@ func (s *Scheduler) Operate(ctx context.Context, act Act) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var paused bool
 		err := tx.QueryRow(ctx, `select paused from schedules where name = $1 for update`, act.Job).Scan(&paused)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return ErrNotFound
-		}
-		if err != nil {
-			return fmt.Errorf("lock schedule: %w", err)
+		if err = pgpool.Found(err, "lock schedule", ErrNotFound); err != nil {
+			return err
 		}
 		switch act.Action {
 		case Pause, Resume:

@@ -490,11 +490,8 @@ func (s *Scheduler) step(ctx context.Context, job Job, c *claim) (p Progress, er
 			return fmt.Errorf("lock run: %w", err)
 		}
 		run, err := pgx.CollectExactlyOneRow(rows, scanRun)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return errLost
-		}
-		if err != nil {
-			return fmt.Errorf("lock run: %w", err)
+		if err = pgpool.Found(err, "lock run", errLost); err != nil {
+			return err
 		}
 		if p, err = job.Step(ctx, tx, run); err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // adoptedConstraint is the check that no notification is numbered in the stream of a
@@ -57,7 +58,7 @@ func (s *Adoptions) Apply(ctx context.Context, queue string, batch []consumer.Pa
 		ids[i] = m.ID
 	}
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		fresh, err := collect(ctx, tx, "note messages", pgx.RowTo[string], consumer.NoteSQL+`select message_id from fresh`, queue, ids)
+		fresh, err := pgpool.Collect(ctx, tx, "note messages", pgx.RowTo[string], consumer.NoteSQL+`select message_id from fresh`, queue, ids)
 		if err != nil {
 			return err
 		}
@@ -177,7 +178,7 @@ func moveStream(ctx context.Context, tx pgx.Tx, m move, base int64, account noti
 // moveNotifications gives the account's stream another epoch: clients fetch its list
 // again, instead of being shown as new what their reader knows from before signing in.
 func moveNotifications(ctx context.Context, tx pgx.Tx, m move, count int64, account notification.Stream) (*notification.Notification, error) {
-	read, err := collect(ctx, tx, "read marks", pgx.RowTo[int64], `
+	read, err := pgpool.Collect(ctx, tx, "read marks", pgx.RowTo[int64], `
 		with marks as (
 		  select n.report_id, n.message_id, n.seq, coalesce(r.read, n.seq <= k.seq, false) as read
 		  from notifications n left join read_marks k on k.reader = $1 and k.stream_id = $1
@@ -221,7 +222,7 @@ func moveContact(ctx context.Context, tx pgx.Tx, m move) error {
 		Lane string
 	}
 	read := func(stream int64) (c []contact, err error) {
-		return collect(ctx, tx, "read contact", pgx.RowToStructByPos[contact], `select id, lane from contacts where stream_id = $1 for update`, stream)
+		return pgpool.Collect(ctx, tx, "read contact", pgx.RowToStructByPos[contact], `select id, lane from contacts where stream_id = $1 for update`, stream)
 	}
 	theirs, err := read(m.guest)
 	if err != nil || len(theirs) == 0 {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"text/template"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -16,6 +17,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
@@ -75,6 +77,17 @@ const shownConstraint = "notifications_message_pkey"
 type Applied struct {
 	Batch notification.Batch
 	Seen  int // messages that had their effect before
+}
+
+// Options say what the database is used for. The zero Options are those of a city
+// that sends neither mails nor pushes.
+type Options struct {
+	Mail    bool            // write deliveries for contacts: there is a mail server
+	MailDue time.Duration   // after which a mail is due: the time to read the notification on the page
+	Push    bool            // write deliveries for devices: there is a key
+	Notices []string        // the targets of notices that have an address, such as email.Officials
+	Erased  *erasure.Eraser // nothing is written for those whom it has erased; may be nil
+	Keys    *event.Keyring  // of the recipients in dead letters; needed with Erased
 }
 
 // Effects are what messages bring about: notifications, with the mails and pushes

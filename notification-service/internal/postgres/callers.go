@@ -13,6 +13,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // Callers are the contacts of those for whom officials file reports.
@@ -37,13 +38,7 @@ func (s *Callers) Get(ctx context.Context, report uuid.UUID) (c email.Caller, er
 	err = s.pool.QueryRow(ctx, `
 		select c.state, c.language from callers k join contacts c on c.id = k.contact_id where k.report_id = $1`, report).
 		Scan(&c.State, &c.Language)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return c, email.ErrNoCaller
-	}
-	if err != nil {
-		return c, fmt.Errorf("read caller: %w", err)
-	}
-	return c, nil
+	return c, pgpool.Found(err, "read caller", email.ErrNoCaller)
 }
 
 // Set keeps c as the contact of caller, for whom report was filed, and queues the mail
@@ -177,7 +172,7 @@ func (s *Callers) Prove(ctx context.Context, hash []byte) (c email.Caller, err e
 }
 
 // prove finds the contact whose link has that hash, and changes it.
-func prove(ctx context.Context, q querier, hash []byte, lock string, change func(id uuid.UUID, stream int64, report uuid.UUID) error) (email.Caller, error) {
+func prove(ctx context.Context, q pgpool.Querier, hash []byte, lock string, change func(id uuid.UUID, stream int64, report uuid.UUID) error) (email.Caller, error) {
 	rows, err := q.Query(ctx, provableSQL+lock, hash, email.UnverifiedFor)
 	if err != nil {
 		return email.Caller{}, fmt.Errorf("read proof: %w", err)
@@ -205,7 +200,7 @@ func prove(ctx context.Context, q querier, hash []byte, lock string, change func
 // Find returns the ids of the callers whose address has one of the hashes. Each is that of
 // one report.
 func (s *Callers) Find(ctx context.Context, hashes [][]byte) ([]string, error) {
-	return collect(ctx, s.pool, "find callers", pgx.RowTo[string], `
+	return pgpool.Collect(ctx, s.pool, "find callers", pgx.RowTo[string], `
 		select substr(s.name, length($2) + 1) from callers k join contacts c on c.id = k.contact_id join streams s on s.id = c.stream_id
 		where c.address_mac = any($1) order by c.created_at, c.id`, hashes, string(notification.UserStream("")))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 const contactColumns = `c.id, c.address, c.lane, c.language, c.zone, c.state, c.kinds, c.quiet_from, c.quiet_to`
@@ -34,11 +35,8 @@ func oneContact(rows pgx.Rows, err error) (email.Contact, error) {
 		return email.Contact{}, fmt.Errorf("read contact: %w", err)
 	}
 	c, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (email.Contact, error) { return scanContact(row) })
-	if errors.Is(err, pgx.ErrNoRows) {
-		return email.Contact{}, email.ErrNoAddress
-	}
-	if err != nil {
-		return email.Contact{}, fmt.Errorf("read contact: %w", err)
+	if err = pgpool.Found(err, "read contact", email.ErrNoAddress); err != nil {
+		return email.Contact{}, err
 	}
 	return c, nil
 }
@@ -154,11 +152,8 @@ func (s *Contacts) SendCode(ctx context.Context, reader notification.Reader, con
 		err = tx.QueryRow(ctx, `
 			select state, address_mac, lane from contacts where stream_id = $1 and id = $2 for update`, stream, contact).
 			Scan(&state, &mac, &lane)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return email.ErrNoAddress
-		}
-		if err != nil {
-			return fmt.Errorf("read contact: %w", err)
+		if err = pgpool.Found(err, "read contact", email.ErrNoAddress); err != nil {
+			return err
 		}
 		if state == email.Active {
 			return fault.New(fault.Conflict, "the address is proven already")
@@ -280,7 +275,7 @@ func (s *Contacts) Unsubscription(ctx context.Context, hash []byte) (email.Unsub
 	return u, err
 }
 
-func readUnsubscription(ctx context.Context, q querier, hash []byte) (u email.Unsubscription, contact uuid.UUID, stream int64, err error) {
+func readUnsubscription(ctx context.Context, q pgpool.Querier, hash []byte) (u email.Unsubscription, contact uuid.UUID, stream int64, err error) {
 	rows, err := q.Query(ctx, unsubscriptionSQL, hash)
 	if err != nil {
 		return u, contact, 0, fmt.Errorf("read token: %w", err)
@@ -288,11 +283,8 @@ func readUnsubscription(ctx context.Context, q querier, hash []byte) (u email.Un
 	u, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (u email.Unsubscription, err error) {
 		return u, row.Scan(&u.Kind, &u.Language, &contact, &stream, &u.Ended)
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return u, contact, 0, email.ErrToken
-	}
-	if err != nil {
-		return u, contact, 0, fmt.Errorf("read token: %w", err)
+	if err = pgpool.Found(err, "read token", email.ErrToken); err != nil {
+		return u, contact, 0, err
 	}
 	return u, contact, stream, nil
 }

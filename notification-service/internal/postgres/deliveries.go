@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/audit"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 const recordSQL = `
@@ -40,14 +40,14 @@ func (s *Deliveries) List(ctx context.Context, endpoint uuid.UUID, q webhook.Rec
 	if !ok {
 		return nil, fmt.Errorf("list deliveries: no state %q", q.State)
 	}
-	return collect(ctx, s.pool, "list deliveries", pgx.RowToStructByPos[webhook.Record], recordSQL+`target = $1 and `+condition+` and ($2 = '' or kind = $2) and ($3::bigint = 0 or id < $3)
+	return pgpool.Collect(ctx, s.pool, "list deliveries", pgx.RowToStructByPos[webhook.Record], recordSQL+`target = $1 and `+condition+` and ($2 = '' or kind = $2) and ($3::bigint = 0 or id < $3)
 		order by id desc limit $4`, endpoint.String(), q.Type, q.Before, q.Limit)
 }
 
 // Find returns deliveries of a message, or about a report, to all endpoints, the newest
 // first. Without an index by either it reads only the latest of each endpoint.
 func (s *Deliveries) Find(ctx context.Context, messageID string, report uuid.UUID, limit int) ([]webhook.Record, error) {
-	return collect(ctx, s.pool, "find deliveries", pgx.RowToStructByPos[webhook.Record], recordSQL+`id in (
+	return pgpool.Collect(ctx, s.pool, "find deliveries", pgx.RowToStructByPos[webhook.Record], recordSQL+`id in (
 		  select d.id from webhook_endpoints e cross join lateral (
 		    select id, message_id, report_id from deliveries
 		    where channel = 'webhook' and target = e.id::text order by id desc limit 10000) d
@@ -61,7 +61,7 @@ func (s *Deliveries) Get(ctx context.Context, id int64) (webhook.Record, []webho
 	if err != nil {
 		return webhook.Record{}, nil, err
 	}
-	attempts, err := collect(ctx, s.pool, "read attempts", pgx.RowToStructByPos[webhook.AttemptRecord], `
+	attempts, err := pgpool.Collect(ctx, s.pool, "read attempts", pgx.RowToStructByPos[webhook.AttemptRecord], `
 		select n, at, duration_ms * interval '1 millisecond', status, class, error, response
 		from delivery_attempts where delivery_id = $1 order by n`, id)
 	if err != nil {
@@ -70,17 +70,14 @@ func (s *Deliveries) Get(ctx context.Context, id int64) (webhook.Record, []webho
 	return record, attempts, nil
 }
 
-func readDelivery(ctx context.Context, q querier, where string, id int64) (webhook.Record, error) {
+func readDelivery(ctx context.Context, q pgpool.Querier, where string, id int64) (webhook.Record, error) {
 	rows, err := q.Query(ctx, recordSQL+where, id)
 	if err != nil {
 		return webhook.Record{}, fmt.Errorf("read delivery: %w", err)
 	}
 	record, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[webhook.Record])
-	if errors.Is(err, pgx.ErrNoRows) {
-		return webhook.Record{}, webhook.ErrNoDelivery
-	}
-	if err != nil {
-		return webhook.Record{}, fmt.Errorf("read delivery: %w", err)
+	if err = pgpool.Found(err, "read delivery", webhook.ErrNoDelivery); err != nil {
+		return webhook.Record{}, err
 	}
 	return record, nil
 }

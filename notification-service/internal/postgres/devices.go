@@ -13,6 +13,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 const deviceColumns = `p.id, p.lane, p.language, p.user_agent, p.created_at, p.last_ok_at`
@@ -166,11 +167,8 @@ func (s *Devices) Draft(ctx context.Context, d *ledger.Delivery) (push.Draft, er
 		}
 		return draft, err
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return push.Draft{}, push.ErrNoDevice
-	}
-	if err != nil {
-		return push.Draft{}, fmt.Errorf("read device: %w", err)
+	if err = pgpool.Found(err, "read device", push.ErrNoDevice); err != nil {
+		return push.Draft{}, err
 	}
 	kind, item, err := readItem(ctx, s.pool, stream, d)
 	if err != nil {

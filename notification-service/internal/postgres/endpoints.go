@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/audit"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 const endpointColumns = `id, url, description, event_types, category_ids, area, state, state_since, state_reason,
@@ -47,7 +47,7 @@ type Endpoints struct {
 // List returns up to limit endpoints with ids below before, newest first;
 // the zero id begins at the newest.
 func (s *Endpoints) List(ctx context.Context, before uuid.UUID, limit int) ([]webhook.Endpoint, error) {
-	return collect(ctx, s.pool, "list webhooks", scanEndpoint, `
+	return pgpool.Collect(ctx, s.pool, "list webhooks", scanEndpoint, `
 		select `+endpointColumns+` from webhook_endpoints
 		where $1 = '00000000-0000-0000-0000-000000000000'::uuid or id < $1 order by id desc limit $2`, before, limit)
 }
@@ -73,17 +73,14 @@ func (s *Endpoints) Get(ctx context.Context, id uuid.UUID) (webhook.Endpoint, er
 	return readWebhook(ctx, s.pool, `where id = $1`, id)
 }
 
-func readWebhook(ctx context.Context, q querier, where string, id uuid.UUID) (webhook.Endpoint, error) {
+func readWebhook(ctx context.Context, q pgpool.Querier, where string, id uuid.UUID) (webhook.Endpoint, error) {
 	rows, err := q.Query(ctx, `select `+endpointColumns+` from webhook_endpoints `+where, id)
 	if err != nil {
 		return webhook.Endpoint{}, fmt.Errorf("read webhook: %w", err)
 	}
 	e, err := pgx.CollectExactlyOneRow(rows, scanEndpoint)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return webhook.Endpoint{}, webhook.ErrNotFound
-	}
-	if err != nil {
-		return webhook.Endpoint{}, fmt.Errorf("read webhook: %w", err)
+	if err = pgpool.Found(err, "read webhook", webhook.ErrNotFound); err != nil {
+		return webhook.Endpoint{}, err
 	}
 	return e, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // ErasureSteps returns how a person is erased here: first the address and the devices,
@@ -308,7 +309,7 @@ func (s *Erased) Scrub(ctx context.Context, letters []deadletter.Letter) error {
 	if err := s.hideNamesIn(ctx, letters); err != nil || s.eraser == nil {
 		return err
 	}
-	hashes, err := collect(ctx, s.pool, "read who was erased", pgx.RowTo[[]byte], `select user_mac from erasures where user_mac is not null`)
+	hashes, err := pgpool.Collect(ctx, s.pool, "read who was erased", pgx.RowTo[[]byte], `select user_mac from erasures where user_mac is not null`)
 	if err != nil || len(hashes) == 0 {
 		return err
 	}

@@ -114,7 +114,7 @@ func (s *Endpoints) Expand(ctx context.Context, queue string, events []webhook.E
 // Targets returns those of the endpoints that exist, with what sending needs: an earlier
 // secret is there only while it still signs.
 func (s *Endpoints) Targets(ctx context.Context, ids []uuid.UUID) ([]webhook.Endpoint, error) {
-	return collect(ctx, s.pool, "read webhooks", func(row pgx.CollectableRow) (e webhook.Endpoint, err error) {
+	return pgpool.Collect(ctx, s.pool, "read webhooks", func(row pgx.CollectableRow) (e webhook.Endpoint, err error) {
 		return e, row.Scan(&e.ID, &e.URL, &e.State, &e.Secrets.Sealed, &e.Secrets.Previous, &e.Order, &e.InFlight)
 	}, `
 		select id, url, state, secret, case when previous_secret_until > now() then previous_secret end, order_policy, in_flight

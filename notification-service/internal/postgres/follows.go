@@ -69,7 +69,7 @@ func (s *Follows) Unfollow(ctx context.Context, reader notification.Reader, repo
 // as well, because one that never was is listed, too, and nobody may find out which it
 // is.
 func (s *Follows) List(ctx context.Context, reader notification.Reader) ([]notification.Follow, error) {
-	return collect(ctx, s.pool, "list follows", pgx.RowToStructByPos[notification.Follow], `
+	return pgpool.Collect(ctx, s.pool, "list follows", pgx.RowToStructByPos[notification.Follow], `
 		select f.report_id, f.followed_at from follows f join streams s on s.id = f.stream_id
 		where s.name = $1 order by f.followed_at desc, f.report_id`, reader.Own())
 }

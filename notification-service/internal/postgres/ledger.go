@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // A Ledger keeps deliveries and lanes. It is a ledger.Store.
@@ -38,14 +39,14 @@ select lane from first where due_at <= now()`
 
 // DueLanes returns the lanes of the channel in which something is due.
 func (s *Ledger) DueLanes(ctx context.Context, channel string) ([]string, error) {
-	return collect(ctx, s.pool, "find due lanes", pgx.RowTo[string], dueLanesSQL, freshPlan, channel)
+	return pgpool.Collect(ctx, s.pool, "find due lanes", pgx.RowTo[string], dueLanesSQL, freshPlan, channel)
 }
 
 // Lease leases those of the lanes that no other worker does, and makes the rows
 // of new ones. All do so in the same order, so that two never wait for one
 // another.
 func (s *Ledger) Lease(ctx context.Context, channel string, owner uuid.UUID, lanes []string, ttl time.Duration) ([]ledger.LeasedLane, error) {
-	return collect(ctx, s.pool, "lease lanes", func(row pgx.CollectableRow) (l ledger.LeasedLane, err error) {
+	return pgpool.Collect(ctx, s.pool, "lease lanes", func(row pgx.CollectableRow) (l ledger.LeasedLane, err error) {
 		return l, row.Scan(&l.Name, &l.Rate, &l.Failures, &l.FailingFor, &l.OpenFor)
 	}, `
 		insert into lanes as l (channel, lane, owner, lease_until)
@@ -91,7 +92,7 @@ func (s *Ledger) Claim(ctx context.Context, channel string, claims []ledger.Clai
 	if inHand == nil {
 		inHand = []int64{} // null is unequal to nothing
 	}
-	return collect(ctx, s.pool, "claim deliveries", func(row pgx.CollectableRow) (d ledger.Delivery, err error) {
+	return pgpool.Collect(ctx, s.pool, "claim deliveries", func(row pgx.CollectableRow) (d ledger.Delivery, err error) {
 		return d, row.Scan(&d.ID, &d.Lane, &d.Target, &d.MessageID, &d.Kind, &d.Body, &d.Attempts, &d.Retries, &d.Uncertain, &d.Remaining, &d.TraceID)
 	}, claimSQL, freshPlan, channel, lanes, amounts, byReport, inHand, orderedFor, ledger.ClassUncertain)
 }

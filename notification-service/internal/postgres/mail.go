@@ -19,6 +19,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // Mails are the deliveries by mail, and their bounces.
@@ -76,11 +77,8 @@ func (s *Mails) draft(ctx context.Context, contact uuid.UUID, kind string) (draf
 	draft.Contact, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (email.Contact, error) {
 		return scanContact(row, &stream, &draft.Now, &draft.Unsubscribe)
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return draft, 0, email.ErrNoContact
-	}
-	if err != nil {
-		return draft, 0, fmt.Errorf("read contact: %w", err)
+	if err = pgpool.Found(err, "read contact", email.ErrNoContact); err != nil {
+		return draft, 0, err
 	}
 	return draft, stream, nil
 }
@@ -122,7 +120,7 @@ select exists (
 
 // readItem returns the one notification that a delivery is about, unless its reader has
 // read it, has a newer one or has withdrawn the consent.
-func readItem(ctx context.Context, q querier, stream int64, d *ledger.Delivery) (kind string, item wording.Item, err error) {
+func readItem(ctx context.Context, q pgpool.Querier, stream int64, d *ledger.Delivery) (kind string, item wording.Item, err error) {
 	var allowed bool
 	err = q.QueryRow(ctx, itemsSQL+`n.id = $2::uuid`, stream, d.MessageID).
 		Scan(nil, &kind, &item.Data, &item.Withheld, &item.Read, nil, &allowed)

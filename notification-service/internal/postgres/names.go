@@ -16,6 +16,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/failure"
 	"github.com/cityconnect/cityconnect/platform/onejson"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // nameless returns the body of a message as it would have been, had the report been
@@ -113,7 +114,7 @@ func hideNameIn(ctx context.Context, tx pgx.Tx, table string, report uuid.UUID) 
 		At   string // where it is, until the end of the transaction
 		Body []byte
 	}
-	rows, err := collect(ctx, tx, "find messages", pgx.RowToStructByPos[row],
+	rows, err := pgpool.Collect(ctx, tx, "find messages", pgx.RowToStructByPos[row],
 		`select ctid::text, body from `+table+` where position(convert_to($1, 'UTF8') in body) > 0
 			or position(convert_to(upper($1), 'UTF8') in body) > 0 for update`, report.String())
 	if err != nil {
@@ -179,7 +180,7 @@ func (s *Erased) hideNamesIn(ctx context.Context, letters []deadletter.Letter) e
 			of[id] = append(of[id], i)
 		}
 	}
-	hidden, err := collect(ctx, s.pool, "read hidden names", pgx.RowTo[uuid.UUID],
+	hidden, err := pgpool.Collect(ctx, s.pool, "read hidden names", pgx.RowTo[uuid.UUID],
 		`select report_id from moderated_reports where anonymous and report_id = any($1)`, slices.Collect(maps.Keys(of)))
 	if err != nil {
 		return err

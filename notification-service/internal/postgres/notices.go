@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -12,6 +11,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // draftOverdue returns how many reports of each category are overdue on the highest
@@ -24,7 +24,7 @@ func (s *Mails) draftOverdue(ctx context.Context, d *ledger.Delivery) (draft ema
 	if err := s.pool.QueryRow(ctx, `select now()`).Scan(&draft.Now); err != nil {
 		return draft, fmt.Errorf("read the time: %w", err)
 	}
-	counts, err := collect(ctx, s.pool, "count overdue reports", pgx.RowToStructByPos[email.OverdueCount], `
+	counts, err := pgpool.Collect(ctx, s.pool, "count overdue reports", pgx.RowToStructByPos[email.OverdueCount], `
 		select (n.data->>'category_id')::int, min(n.data->>'category_name'), count(distinct n.report_id)
 		from notifications n join streams s on s.id = n.stream_id
 		where s.name = $1 and n.seq > $2 and n.seq <= $3 and n.type = $4 and (n.data->>'overdue_level')::int >= $5
@@ -66,11 +66,8 @@ func (s *Mails) draftEndpoint(ctx context.Context, d *ledger.Delivery, sql strin
 	}
 	var notice email.Notice
 	err = s.pool.QueryRow(ctx, sql, body.ID).Scan(&notice.Endpoint, &notice.Reason, &notice.Hours, &draft.Now)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return draft, ledger.ErrEmpty
-	}
-	if err != nil {
-		return draft, fmt.Errorf("read webhook of a notice: %w", err)
+	if err = pgpool.Found(err, "read webhook of a notice", ledger.ErrEmpty); err != nil {
+		return draft, err
 	}
 	draft.Notice = &notice
 	return draft, nil

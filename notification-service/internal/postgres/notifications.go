@@ -68,7 +68,7 @@ func checkCursor(view notification.View, cursor notification.Cursor) error {
 // transaction that began later may have got the lower number, so that the time
 // alone would leave one out.
 func (s *Streams) list(ctx context.Context, reader notification.Reader, before []int64, unread bool, limit int) ([]notification.Item, error) {
-	return collect(ctx, s.pool, "list notifications", scanItem, `
+	return pgpool.Collect(ctx, s.pool, "list notifications", scanItem, `
 		select s.name, s.epoch, n.seq, n.id, n.data, n.created_at, n.read
 		from unnest($2::text[], $3::bigint[]) as want (name, before)
 		join streams s on s.name = want.name

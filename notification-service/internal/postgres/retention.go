@@ -11,6 +11,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/retention"
 )
 
@@ -116,7 +117,7 @@ func milliseconds(id uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(id[
 // back, the notifications in the stream of all officials count as read. Their own empty
 // stream is removed, too; it has another epoch when it starts again.
 func removeReaders(ctx context.Context, tx pgx.Tx, keep time.Duration, after int64, limit int) (next, removed int64, err error) {
-	window, err := collect(ctx, tx, "list streams", pgx.RowTo[int64], `select id from streams where id > $1 order by id limit $2`, after, limit)
+	window, err := pgpool.Collect(ctx, tx, "list streams", pgx.RowTo[int64], `select id from streams where id > $1 order by id limit $2`, after, limit)
 	if err != nil || len(window) == 0 {
 		return 0, 0, err
 	}
@@ -133,7 +134,7 @@ func removeReaders(ctx context.Context, tx pgx.Tx, keep time.Duration, after int
 	}
 	// With its row locked nobody can add to a stream. Whether it is empty is for
 	// a statement after that one to see.
-	locked, err := collect(ctx, tx, "lock empty streams", pgx.RowTo[int64], `
+	locked, err := pgpool.Collect(ctx, tx, "lock empty streams", pgx.RowTo[int64], `
 		select id from streams s
 		where id = any($1) and starts_with(name, 'user:')
 		  and not exists (select from notifications where stream_id = s.id)
@@ -159,7 +160,7 @@ func removeReaders(ctx context.Context, tx pgx.Tx, keep time.Duration, after int
 // removeEmptyStreams removes those of the locked streams that have nothing, and
 // what their readers marked elsewhere.
 func removeEmptyStreams(ctx context.Context, tx pgx.Tx, locked []int64, keep time.Duration) (int64, error) {
-	empty, err := collect(ctx, tx, "find empty streams", pgx.RowTo[int64], `
+	empty, err := pgpool.Collect(ctx, tx, "find empty streams", pgx.RowTo[int64], `
 		select id from streams s where id = any($1)
 		  and not exists (select from notifications where stream_id = s.id)
 		  and not exists (select from read_marks where reader = s.id and seen_at >= now() - $2::interval)`, locked, keep)

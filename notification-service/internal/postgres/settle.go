@@ -14,6 +14,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/failure"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 const (
@@ -66,7 +67,7 @@ order by id`
 // whether more may be left. Each portion is a transaction that begins with what
 // the tables say, so that a worker may die between any two.
 func (s *Endpoints) Settle(ctx context.Context) (more bool, err error) {
-	ids, err := collect(ctx, s.pool, "find endpoints with deliveries to move", pgx.RowTo[uuid.UUID], unsettledSQL, freshPlan)
+	ids, err := pgpool.Collect(ctx, s.pool, "find endpoints with deliveries to move", pgx.RowTo[uuid.UUID], unsettledSQL, freshPlan)
 	if err != nil {
 		return false, err
 	}

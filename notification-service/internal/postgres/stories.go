@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/story"
 )
 
@@ -54,7 +55,7 @@ func (s *Stories) Entries(ctx context.Context, messageID string, report uuid.UUI
 	if err != nil {
 		return nil, err
 	}
-	effects, err := collect(ctx, s.pool, "read effects of message", func(row pgx.CollectableRow) (e story.Entry, err error) {
+	effects, err := pgpool.Collect(ctx, s.pool, "read effects of message", func(row pgx.CollectableRow) (e story.Entry, err error) {
 		return e, row.Scan(&e.At, &e.Kind, &e.Place, &e.Attempts, &e.Class, &e.Status, &e.DurationMs, &e.Until, &e.State, &e.Delivery, &e.Number)
 	}, effectsSQL, messageID, report, string(notification.Officials))
 	if err != nil {

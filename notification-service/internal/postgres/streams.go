@@ -10,6 +10,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // Streams are the numbered streams of notifications, and what their readers have
@@ -133,7 +134,7 @@ func (s *Streams) enrol(ctx context.Context, reader notification.Reader) error {
 
 // Heads returns the heads of the named streams. Unknown streams are omitted.
 func (s *Streams) Heads(ctx context.Context, names []notification.Stream) ([]notification.Head, error) {
-	return collect(ctx, s.pool, "read heads of streams", func(row pgx.CollectableRow) (h notification.Head, err error) {
+	return pgpool.Collect(ctx, s.pool, "read heads of streams", func(row pgx.CollectableRow) (h notification.Head, err error) {
 		err = row.Scan(&h.Stream, &h.Epoch, &h.Seq)
 		return h, err
 	}, `
@@ -147,7 +148,7 @@ func (s *Streams) Since(ctx context.Context, heads []notification.Head, limit in
 	for i, h := range heads {
 		names[i], after[i] = h.Stream, h.Seq
 	}
-	return collect(ctx, s.pool, "read notifications", func(row pgx.CollectableRow) (n notification.Notification, err error) {
+	return pgpool.Collect(ctx, s.pool, "read notifications", func(row pgx.CollectableRow) (n notification.Notification, err error) {
 		err = row.Scan(&n.Stream, &n.Epoch, &n.Seq, &n.ID, &n.Data, &n.CreatedAt)
 		return n, err
 	}, `

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/report-service/internal/area"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -56,9 +57,9 @@ func (db *DB) readAreas(ctx context.Context, life time.Duration) (*area.List, er
 	})
 }
 
-func selectAreas(ctx context.Context, q querier) (*area.List, error) {
+func selectAreas(ctx context.Context, q pgpool.Querier) (*area.List, error) {
 	var revision int64
-	areas, err := collect(ctx, q, "select areas", func(row pgx.CollectableRow) (a area.Area, err error) {
+	areas, err := pgpool.Collect(ctx, q, "select areas", func(row pgx.CollectableRow) (a area.Area, err error) {
 		var id *int32 // null without any area
 		var code *string
 		err = row.Scan(&revision, &id, &code, &a.Names, &a.Shape, &a.Retired)

@@ -16,16 +16,17 @@ import (
 // returns that answer instead.
 func (s *Workbench) BeginBulkMove(ctx context.Context, m report.BulkMove, idempotent *report.Idempotent) (id int64, earlier report.StoredResponse, err error) {
 	if idempotent != nil {
-		key, stored := s.db.hashKey(idempotent), storedResponse{locked: true}
-		err := optional(&stored.found, &stored.request, &stored.response)(s.db.pool.QueryRow(ctx, storedSQL, key.stored, keyLife))
+		before := s.db.earlierThan(idempotent)
+		before.locked = true
+		err := optional(&before.found, &before.request, &before.response)(s.db.pool.QueryRow(ctx, storedSQL, before.hash.stored, keyLife))
 		if err != nil {
 			return 0, nil, fmt.Errorf("select idempotency key: %w", err)
 		}
-		if err := stored.check(idempotent); err != nil {
+		if err := before.check(); err != nil {
 			return 0, nil, err
 		}
-		if stored.found {
-			return 0, stored.response, pgpool.Barrier(ctx, s.db.pool)
+		if before.found {
+			return 0, before.response, pgpool.Barrier(ctx, s.db.pool)
 		}
 	}
 	var begin pgx.Batch // without a begin of its own, it is one transaction and one round trip
@@ -43,9 +44,8 @@ func (s *Workbench) BeginBulkMove(ctx context.Context, m report.BulkMove, idempo
 func (s *Workbench) EndBulkMove(ctx context.Context, id int64, refused []uuid.UUID, idempotent *report.Idempotent) error {
 	var end pgx.Batch // one transaction as well
 	end.Queue(`update bulk_moves set refused = $2 where id = $1`, id, refused)
-	if idempotent != nil {
-		storeResponse(&end, s.db.hashKey(idempotent), idempotent)
-	}
+	before := s.db.earlierThan(idempotent)
+	before.keep(&end)
 	if err := s.db.pool.SendBatch(ctx, &end).Close(); err != nil {
 		return fmt.Errorf("end bulk move: %w", err)
 	}
@@ -54,7 +54,7 @@ func (s *Workbench) EndBulkMove(ctx context.Context, id int64, refused []uuid.UU
 
 // BulkMoves returns the latest bulk moves, newest first.
 func (s *Workbench) BulkMoves(ctx context.Context, limit int) ([]report.BulkMove, error) {
-	return collect(ctx, s.db.pool, "select bulk moves", func(row pgx.CollectableRow) (m report.BulkMove, err error) {
+	return pgpool.Collect(ctx, s.db.pool, "select bulk moves", func(row pgx.CollectableRow) (m report.BulkMove, err error) {
 		err = row.Scan(&m.At, &m.By.ID, &m.By.Name, &m.To, &m.Note, &m.Reports, &m.Refused)
 		m.At = m.At.UTC()
 		return m, err

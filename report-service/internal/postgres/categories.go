@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -143,7 +144,7 @@ func placesIn(ids, some []int32) []int {
 
 // Changes returns the last replacements of the list, the newest first.
 func (s *Categories) Changes(ctx context.Context, limit int) ([]report.CategoryChange, error) {
-	return collect(ctx, s.db.pool, "read audit of categories", pgx.RowToStructByPos[report.CategoryChange],
+	return pgpool.Collect(ctx, s.db.pool, "read audit of categories", pgx.RowToStructByPos[report.CategoryChange],
 		`select at, actor, actor_name, added, changed, retired, moved from category_audit order by id desc limit $1`, limit)
 }
 
@@ -182,8 +183,8 @@ type categoryRow struct {
 	Texts      map[string]report.CategoryText
 }
 
-func selectCategories(ctx context.Context, q querier) (cache categoryCache, err error) {
-	rows, err := collect(ctx, q, "select categories", pgx.RowToStructByPos[categoryRow], `
+func selectCategories(ctx context.Context, q pgpool.Querier) (cache categoryCache, err error) {
+	rows, err := pgpool.Collect(ctx, q, "select categories", pgx.RowToStructByPos[categoryRow], `
 		select l.revision, c.id, c.name, c.icon, c.accepts_reports, c.retired_at is not null, coalesce(c.target_hours, 0) * interval '1 hour',
 			coalesce((select jsonb_object_agg(t.language, jsonb_build_object('Name', t.name, 'Hint', t.hint, 'Group', t.group_name))
 				from category_texts t where t.category_id = c.id), '{}')

@@ -173,7 +173,7 @@ func (s selection[T]) into(row pgx.Row, t *T) error {
 	return row.Scan(places...)
 }
 
-// What is known of a report r beside its row, and what is said of it in conditions.
+// Expressions about a report r beside its row, and conditions on it.
 const (
 	// hiddenReasonSQL is why officials have hidden it, and unhiddenSQL whether they have not:
 	// the queue and what goes on by itself have those that only the city sees. Everything

@@ -3,13 +3,13 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -23,10 +23,7 @@ func NewComments(db *DB) *Comments { return &Comments{db} }
 // Add adds c to its report, together with the event that announces it. With
 // idempotent it does so at most once per key, as Reports.Create does.
 func (s *Comments) Add(ctx context.Context, c *report.WrittenComment, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
-	ch := &commentChange{trace: service.TraceFrom(ctx), comment: c, idempotent: idempotent}
-	if idempotent != nil {
-		ch.key = s.db.hashKey(idempotent)
-	}
+	ch := &commentChange{trace: service.TraceFrom(ctx), comment: c, earlier: s.db.earlierThan(idempotent)}
 	do := s.db.committer.do
 	if c.Author.Guest {
 		do = func(ctx context.Context, ch change) error { return s.db.doAsGuest(ctx, c.Author.ID, ch, false) }
@@ -38,12 +35,10 @@ func (s *Comments) Add(ctx context.Context, c *report.WrittenComment, idempotent
 }
 
 type commentChange struct {
-	trace      string
-	comment    *report.WrittenComment
-	idempotent *report.Idempotent // nil without a key
-	key        keyHash
-	locked     *lockedReport
-	earlier    storedResponse
+	trace   string
+	comment *report.WrittenComment
+	locked  *lockedReport
+	earlier earlier
 }
 
 // scope keeps requests with the same key apart, because a key is one report's:
@@ -51,33 +46,23 @@ type commentChange struct {
 func (c *commentChange) scope() scope { return scope{subject: c.comment.ReportID} }
 
 func (c *commentChange) read(r *readBatch) {
-	c.locked, c.earlier = r.lock(c.comment.ReportID), storedResponse{}
-	if c.idempotent != nil {
-		c.earlier.read(&r.others, c.key)
-	}
+	c.locked = r.lock(c.comment.ReportID)
+	c.earlier.read(&r.others)
 }
 
 func (c *commentChange) write(w *writeBatch) error {
 	if err := c.locked.checkPublic(); err != nil {
 		return err
 	}
-	if c.idempotent != nil {
-		if err := c.earlier.check(c.idempotent); err != nil {
-			return err
-		}
-		if c.earlier.found {
-			w.doneBefore = true
-			return nil
-		}
+	if done, err := c.earlier.done(w); err != nil || done {
+		return err
 	}
 	// The reporter is notified of their own comments, too: a message without a
 	// recipient would give them away as the author.
 	if err := w.enqueueFor(reportCommented(&c.locked.Filing, c.comment.CreatedAt), c.locked.Reporter.ID, c.trace); err != nil {
 		return err
 	}
-	if c.idempotent != nil {
-		storeResponse(&w.others, c.key, c.idempotent)
-	}
+	c.earlier.keep(&w.others)
 	w.others.Queue(`insert into comments (id, report_id, text, anonymous, created_at) values ($1, $2, $3, $4, $5)`,
 		c.comment.ID, c.comment.ReportID, c.comment.Text, c.comment.Anonymous, c.comment.CreatedAt)
 	w.others.Queue(`insert into commenters (comment_id, commenter_id, commenter_name) values ($1, $2, $3)`,
@@ -95,11 +80,8 @@ func (s *Comments) List(ctx context.Context, reportID uuid.UUID, after *report.C
 	var page report.CommentPage
 	err := s.db.pool.QueryRow(ctx, `
 		select (select count(*) from comments where report_id = $1 and hidden_reason is null)`+visible, reportID, reader.ID, reader.Official).Scan(&page.Count)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return page, report.ErrNotFound
-	}
-	if err != nil {
-		return page, fmt.Errorf("count comments: %w", err)
+	if err = pgpool.Found(err, "count comments", report.ErrNotFound); err != nil {
+		return page, err
 	}
 	var at *time.Time
 	var last uuid.UUID
@@ -107,7 +89,7 @@ func (s *Comments) List(ctx context.Context, reportID uuid.UUID, after *report.C
 		at, last = new(time.UnixMicro(after.Key).UTC()), after.ID
 	}
 	// The report may have been hidden since the count.
-	page.Comments, err = collect(ctx, s.db.pool, "select comments", func(row pgx.CollectableRow) (v report.CommentView, err error) {
+	page.Comments, err = pgpool.Collect(ctx, s.db.pool, "select comments", func(row pgx.CollectableRow) (v report.CommentView, err error) {
 		err = row.Scan(&v.ID, &v.ReportID, &v.Text, &v.Anonymous, &v.CreatedAt, &v.HiddenReason, &v.AuthorName, &v.Mine)
 		v.CreatedAt = v.CreatedAt.UTC()
 		return v, err
@@ -146,11 +128,8 @@ func (s *Comments) moderate(ctx context.Context, reportID, id uuid.UUID, act rep
 	return s.db.change(ctx, reportID, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		var before string
 		err := tx.QueryRow(ctx, `select coalesce(hidden_reason, '') from comments where id = $1 and report_id = $2`, id, reportID).Scan(&before)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return report.ErrNoComment
-		}
-		if err != nil {
-			return fmt.Errorf("select comment: %w", err)
+		if err = pgpool.Found(err, "select comment", report.ErrNoComment); err != nil {
+			return err
 		}
 		if (before == "") == (reason == "") {
 			return nil

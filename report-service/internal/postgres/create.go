@@ -15,16 +15,13 @@ import (
 // does so at most once per key: a repetition changes nothing, and returns the
 // answer of the first request.
 func (s *Reports) Create(ctx context.Context, f *report.Filing, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
-	c := &createChange{trace: service.TraceFrom(ctx), filing: f, idempotent: idempotent}
+	c := &createChange{trace: service.TraceFrom(ctx), filing: f, earlier: s.db.earlierThan(idempotent)}
 	if f.Category.Target > 0 {
 		days, err := s.db.workdays(ctx)
 		if err != nil {
 			return nil, err
 		}
 		c.deadline = days.Begin(f.Category.Target, f.CreatedAt)
-	}
-	if idempotent != nil {
-		c.key = s.db.hashKey(idempotent)
 	}
 	do := s.db.committer.do
 	if f.Reporter.Guest {
@@ -40,50 +37,35 @@ func (s *Reports) Create(ctx context.Context, f *report.Filing, idempotent *repo
 }
 
 type createChange struct {
-	trace      string
-	filing     *report.Filing
-	deadline   calendar.Deadline
-	idempotent *report.Idempotent // nil without a key
-	key        keyHash
-	earlier    storedResponse
+	trace    string
+	filing   *report.Filing
+	deadline calendar.Deadline
+	earlier  earlier
 }
 
 // scope keeps requests with the same key apart: the lock on the key does not
 // work within one transaction.
 func (c *createChange) scope() scope {
-	if c.idempotent == nil {
+	if c.earlier.Idempotent == nil {
 		return scope{}
 	}
-	return scope{subject: uuid.UUID(c.key.lock[:16])}
+	return scope{subject: uuid.UUID(c.earlier.hash.lock[:16])}
 }
 
-func (c *createChange) read(r *readBatch) {
-	c.earlier = storedResponse{}
-	if c.idempotent != nil {
-		c.earlier.read(&r.others, c.key)
-	}
-}
+func (c *createChange) read(r *readBatch) { c.earlier.read(&r.others) }
 
 func (c *createChange) write(w *writeBatch) error {
-	if c.idempotent != nil {
-		if err := c.earlier.check(c.idempotent); err != nil {
-			return err
-		}
-		if c.earlier.found {
-			w.doneBefore = true
-			return nil
-		}
-		if c.idempotent.Refusal != nil {
-			return c.idempotent.Refusal
-		}
+	if done, err := c.earlier.done(w); err != nil || done {
+		return err
+	}
+	if i := c.earlier.Idempotent; i != nil && i.Refusal != nil {
+		return i.Refusal
 	}
 	f := c.filing
 	if err := w.enqueue(reportCreated(f), c.trace); err != nil {
 		return err
 	}
-	if c.idempotent != nil {
-		storeResponse(&w.others, c.key, c.idempotent)
-	}
+	c.earlier.keep(&w.others)
 	if f.Application != uuid.Nil {
 		w.others.Queue(`insert into open311_reports (report_id, key_id) values ($1, $2)`, f.ID, f.Application)
 	}

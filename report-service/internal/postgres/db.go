@@ -141,21 +141,6 @@ func (w *writeBatch) wake(committed func(shards.Set)) {
 	}
 }
 
-// collect returns all rows of a query, each read by scan; what describes the
-// query in errors.
-func collect[T any](ctx context.Context, q querier, what string, scan pgx.RowToFunc[T], sql string, args ...any,
-) ([]T, error) {
-	rows, err := q.Query(ctx, sql, args...)
-	var all []T
-	if err == nil {
-		all, err = pgx.CollectRows(rows, scan)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
-	}
-	return all, nil
-}
-
 // A cached value spares each request a query for what rarely changes.
 type cached[T any] struct {
 	mu     sync.Mutex

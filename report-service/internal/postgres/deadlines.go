@@ -14,6 +14,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
@@ -79,7 +80,7 @@ func (s *Deadlines) SetCalendar(ctx context.Context, c calendar.Calendar, target
 		if known != len(categories) {
 			return fault.NewInvalid("/targets", "must name existing categories only")
 		}
-		changed, err := collect(ctx, tx, "set targets", pgx.RowTo[int32], `
+		changed, err := pgpool.Collect(ctx, tx, "set targets", pgx.RowTo[int32], `
 			update categories c set target_hours = r.hours
 			from (
 				select c.id, r.hours from categories c
@@ -121,7 +122,7 @@ func (s *Deadlines) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) 
 	if err != nil {
 		return schedule.Progress{}, err
 	}
-	found, err := collect(ctx, tx, "find overdue reports", overdue.row, `
+	found, err := pgpool.Collect(ctx, tx, "find overdue reports", overdue.row, `
 		select `+overdue.sql()+`
 		from reports r join categories c on c.id = r.category_id
 		where r.overdue_next_at <= now() and (r.status in ('pending', 'in_progress') or r.disputed_at is not null)

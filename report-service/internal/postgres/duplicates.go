@@ -41,7 +41,7 @@ func (s *Duplicates) Set(ctx context.Context, id, original uuid.UUID, by report.
 		// Both rows are locked, always in the same order, so that until the
 		// commit the original is not closed and neither gets an original of its
 		// own.
-		locked, err := collect(ctx, tx, "lock reports", pgx.RowToStructByPos[report.Relation], `
+		locked, err := pgpool.Collect(ctx, tx, "lock reports", pgx.RowToStructByPos[report.Relation], `
 			select r.id, r.status, r.duplicate_of, exists (select from reports d where d.duplicate_of = r.id), r.visibility = 'officials'
 			from reports r where r.id = any($1) and r.withdrawn_at is null order by r.id for no key update`, []uuid.UUID{id, original})
 		if err != nil {
@@ -106,7 +106,7 @@ func (s *Duplicates) Run(ctx context.Context, log zerolog.Logger) error {
 func (s *Duplicates) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, followTimeout)
 	defer cancel()
-	ends, err := collect(ctx, s.db.pool, "select ends", pgx.RowToStructByPos[struct {
+	ends, err := pgpool.Collect(ctx, s.db.pool, "select ends", pgx.RowToStructByPos[struct {
 		Original   uuid.UUID
 		Status     report.Status
 		Note, By   string

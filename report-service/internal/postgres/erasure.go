@@ -11,6 +11,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // ErasureSteps returns the steps that erase a person here. Reports and comments
@@ -81,7 +82,7 @@ func eraseComments(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) 
 // eraseAuthor removes the author of up to limit rows, whose ids find returns, by
 // statements. Stored answers contain the author's name, and are deleted.
 func eraseAuthor(ctx context.Context, tx pgx.Tx, userID string, limit int, find string, statements ...string) (next string, removed int64, err error) {
-	ids, err := collect(ctx, tx, "find an author's rows", pgx.RowTo[uuid.UUID], find, userID, limit)
+	ids, err := pgpool.Collect(ctx, tx, "find an author's rows", pgx.RowTo[uuid.UUID], find, userID, limit)
 	if err != nil {
 		return "", 0, err
 	}
@@ -159,7 +160,7 @@ func eraseFromOutbox(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID
 		Payload    json.RawMessage
 		Headers    map[string]string
 	}
-	messages, err := collect(ctx, tx, "read messages", pgx.RowToStructByPos[message], `
+	messages, err := pgpool.Collect(ctx, tx, "read messages", pgx.RowToStructByPos[message], `
 		select id, report_id, payload, headers from outbox_messages where id > $1::uuid order by id limit $2`, cursor, limit)
 	if err != nil {
 		return "", 0, err

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -118,8 +119,8 @@ func (s *Guests) Switch(ctx context.Context) (report.GuestSwitch, error) {
 	})
 }
 
-func readGuestSwitch(ctx context.Context, q querier) (report.GuestSwitch, error) {
-	rows, err := collect(ctx, q, "read switch of guests", pgx.RowToStructByPos[report.GuestSwitch],
+func readGuestSwitch(ctx context.Context, q pgpool.Querier) (report.GuestSwitch, error) {
+	rows, err := pgpool.Collect(ctx, q, "read switch of guests", pgx.RowToStructByPos[report.GuestSwitch],
 		`select open, reason, changed_at from guest_switch`)
 	if err != nil {
 		return report.GuestSwitch{}, err
@@ -274,7 +275,7 @@ func (s *Guests) Adopt(ctx context.Context, guestID, accountID string) (reports 
 // transactions lock them.
 func moveGuest(ctx context.Context, tx pgx.Tx, guestID, accountID string) (reports int64, err error) {
 	// Rare, and before any lock: no index leads from a person to their votes.
-	voted, err := collect(ctx, tx, "find a guest's votes", pgx.RowTo[uuid.UUID], `select report_id from votes where voter_id = $1`, guestID)
+	voted, err := pgpool.Collect(ctx, tx, "find a guest's votes", pgx.RowTo[uuid.UUID], `select report_id from votes where voter_id = $1`, guestID)
 	if err != nil {
 		return 0, err
 	}
@@ -284,7 +285,7 @@ func moveGuest(ctx context.Context, tx pgx.Tx, guestID, accountID string) (repor
 	if err != nil {
 		return 0, fmt.Errorf("lock a guest's reports: %w", err)
 	}
-	filed, err := collect(ctx, tx, "move a guest's reports", pgx.RowTo[uuid.UUID], `
+	filed, err := pgpool.Collect(ctx, tx, "move a guest's reports", pgx.RowTo[uuid.UUID], `
 		update reporters set reporter_id = $2 where reporter_id = $1 returning report_id`, guestID, accountID)
 	if err != nil {
 		return 0, err
@@ -314,7 +315,7 @@ func moveGuest(ctx context.Context, tx pgx.Tx, guestID, accountID string) (repor
 // moveComplaints makes a guest's complaints those of an account, which is known by another
 // hash on each report. Of two on the same report the account's stays.
 func moveComplaints(ctx context.Context, tx pgx.Tx, keys *event.Keyring, guestID, accountID string) error {
-	ids, err := collect(ctx, tx, "read complaints", pgx.RowTo[uuid.UUID], `select distinct report_id from abuse_reports order by report_id`)
+	ids, err := pgpool.Collect(ctx, tx, "read complaints", pgx.RowTo[uuid.UUID], `select distinct report_id from abuse_reports order by report_id`)
 	if err != nil {
 		return err
 	}

@@ -46,58 +46,85 @@ func (db *DB) hashKey(i *report.Idempotent) keyHash {
 	return h
 }
 
-// A storedResponse is the database's record of an earlier request with the same
-// key.
-type storedResponse struct {
+// An earlier is what the database knows of an earlier request with the same key. Without a
+// key there is none.
+type earlier struct {
+	*report.Idempotent // of the present request; nil without a key
+	hash               keyHash
+
 	locked   bool // no other request with the key is running
 	found    bool
 	request  []byte
 	response report.StoredResponse
 }
 
-// read queues two statements, because only the second sees rows that were
-// committed before the lock was taken.
-func (s *storedResponse) read(b *pgx.Batch, key keyHash) {
-	b.Queue(`select pg_try_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(key.lock[:]))).
-		QueryRow(func(row pgx.Row) error { return row.Scan(&s.locked) })
-	b.Queue(storedSQL, key.stored, keyLife).
-		QueryRow(optional(&s.found, &s.request, &s.response))
+// earlierThan returns the earlier request for one with i, which may be nil.
+func (db *DB) earlierThan(i *report.Idempotent) earlier {
+	e := earlier{Idempotent: i}
+	if i != nil {
+		e.hash = db.hashKey(i)
+	}
+	return e
 }
 
-// readStored returns the response to an earlier request with the same key, or nil, in a
-// transaction that has locked the report of the request.
-func readStored(ctx context.Context, tx pgx.Tx, key keyHash, i *report.Idempotent) (report.StoredResponse, error) {
-	var s storedResponse
-	var b pgx.Batch
-	s.read(&b, key)
-	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
-		return nil, fmt.Errorf("look for an earlier request: %w", err)
+// read queues two statements, because only the second sees rows that were
+// committed before the lock was taken.
+func (e *earlier) read(b *pgx.Batch) {
+	e.locked, e.found, e.request, e.response = e.Idempotent == nil, false, nil, nil
+	if e.Idempotent == nil {
+		return
 	}
-	return s.response, s.check(i)
+	b.Queue(`select pg_try_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(e.hash.lock[:]))).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&e.locked) })
+	b.Queue(storedSQL, e.hash.stored, keyLife).
+		QueryRow(optional(&e.found, &e.request, &e.response))
+}
+
+// readNow is read in a transaction that has locked the report of the request.
+func (e *earlier) readNow(ctx context.Context, tx pgx.Tx) error {
+	var b pgx.Batch
+	e.read(&b)
+	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+		return fmt.Errorf("look for an earlier request: %w", err)
+	}
+	return nil
 }
 
 const storedSQL = `
 	select request_hash, response_body from idempotency_keys
 	where key_hash = any($1) and created_at > now() - $2::interval`
 
-func (s *storedResponse) check(i *report.Idempotent) error {
+func (e *earlier) check() error {
 	switch {
-	case !s.locked:
+	case !e.locked:
 		return fault.New(report.StillRunning, "a request with this Idempotency-Key is still running")
-	case s.found && !bytes.Equal(s.request, i.Request[:]):
+	case e.found && !bytes.Equal(e.request, e.Request[:]):
 		return fault.New(report.KeyReused, "this Idempotency-Key was used with another body before")
 	}
 	return nil
 }
 
-// storeResponse queues the row by which repetitions are recognised. It may
+// done reports whether the earlier request has made the change, whose caller gets the same
+// answer.
+func (e *earlier) done(w *writeBatch) (bool, error) {
+	if err := e.check(); err != nil {
+		return false, err
+	}
+	w.doneBefore = w.doneBefore || e.found
+	return e.found, nil
+}
+
+// keep queues the row by which repetitions are recognised. It may
 // replace an expired one that is not deleted yet. Earlier versions read
 // response_status and response_headers, which are the same for all.
-func storeResponse(b *pgx.Batch, key keyHash, i *report.Idempotent) {
+func (e *earlier) keep(b *pgx.Batch) {
+	if e.Idempotent == nil {
+		return
+	}
 	b.Queue(`
 		insert into idempotency_keys (key_hash, request_hash, response_status, response_headers, response_body)
 		values ($1, $2, 201, '{}', $3)
 		on conflict (key_hash) do update set
 			request_hash = excluded.request_hash, response_body = excluded.response_body, created_at = excluded.created_at`,
-		key.stored[0], i.Request[:], []byte(i.Response))
+		e.hash.stored[0], e.Request[:], []byte(e.Response))
 }

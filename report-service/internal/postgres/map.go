@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -18,7 +19,7 @@ func (s *Reports) Map(ctx context.Context, filter report.Filter, grid report.Gri
 	q.filter(filter)
 	// One row more than allowed shows that there are too many.
 	sql := `select r.id, r.title, r.status, r.latitude, r.longitude from reports r` + q.where() + ` limit ` + q.arg(maxPoints+1)
-	points, err := collect(ctx, s.db.pool, "select points", func(row pgx.CollectableRow) (p report.MapPoint, err error) {
+	points, err := pgpool.Collect(ctx, s.db.pool, "select points", func(row pgx.CollectableRow) (p report.MapPoint, err error) {
 		err = row.Scan(&p.ID, &p.Title, &p.Status, &p.Position.Latitude, &p.Position.Longitude)
 		return p, err
 	}, sql, q.fresh()...)
@@ -39,7 +40,7 @@ func (s *Reports) Map(ctx context.Context, filter report.Filter, grid report.Gri
 		select count(*), avg(r.latitude), avg(r.longitude), (` + hiddenSQL + `)
 		from reports r` + q.where() + `
 		group by floor(r.latitude / ` + q.arg(grid.Latitude) + `), floor(r.longitude / ` + q.arg(grid.Longitude) + `)`
-	clusters, err := collect(ctx, s.db.pool, "select clusters", func(row pgx.CollectableRow) (c report.MapCluster, err error) {
+	clusters, err := pgpool.Collect(ctx, s.db.pool, "select clusters", func(row pgx.CollectableRow) (c report.MapCluster, err error) {
 		err = row.Scan(&c.Count, &c.Center.Latitude, &c.Center.Longitude, &hidden)
 		return c, err
 	}, sql, q.fresh()...)

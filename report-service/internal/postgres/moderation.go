@@ -15,6 +15,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -168,7 +169,7 @@ func (s *Moderation) moderate(ctx context.Context, id uuid.UUID, by report.Offic
 // redactedNotes returns the versions of a report whose notes were redacted
 // after they had been announced.
 func redactedNotes(ctx context.Context, tx pgx.Tx, id uuid.UUID) ([]int64, error) {
-	return collect(ctx, tx, "select redacted notes", pgx.RowTo[int64],
+	return pgpool.Collect(ctx, tx, "select redacted notes", pgx.RowTo[int64],
 		`select report_version from status_history where report_id = $1 and redacted_at is not null order by id`, id)
 }
 
@@ -272,7 +273,7 @@ const maxComplaints = 20
 // Flagged returns the reports with open complaints, those with most complaints
 // first.
 func (s *Moderation) Flagged(ctx context.Context, limit int) ([]report.FlaggedReport, error) {
-	tasks, err := collect(ctx, s.db.pool, "select suspects", worked.row, taskSQL(`
+	tasks, err := pgpool.Collect(ctx, s.db.pool, "select suspects", worked.row, taskSQL(`
 		where r.id in (
 			select report_id from abuse_reports where settled_at is null
 			group by report_id order by count(*) desc, min(created_at), report_id limit $1)`), limit)
@@ -281,7 +282,7 @@ func (s *Moderation) Flagged(ctx context.Context, limit int) ([]report.FlaggedRe
 	}
 	suspects := make([]report.FlaggedReport, 0, len(tasks))
 	for _, task := range tasks {
-		complaints, err := collect(ctx, s.db.pool, "select complaints", func(row pgx.CollectableRow) (c report.Complaint, err error) {
+		complaints, err := pgpool.Collect(ctx, s.db.pool, "select complaints", func(row pgx.CollectableRow) (c report.Complaint, err error) {
 			err = row.Scan(&c.Reason, &c.Text, &c.At)
 			c.At = c.At.UTC()
 			return c, err
@@ -307,7 +308,7 @@ func eraseComplaints(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID
 	if cursor == "" {
 		cursor = uuid.Nil.String()
 	}
-	ids, err := collect(ctx, tx, "select complaints", pgx.RowTo[uuid.UUID],
+	ids, err := pgpool.Collect(ctx, tx, "select complaints", pgx.RowTo[uuid.UUID],
 		`select distinct report_id from abuse_reports where report_id > $1::uuid order by report_id limit $2`, cursor, limit)
 	if err != nil {
 		return "", 0, err

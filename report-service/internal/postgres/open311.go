@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -19,7 +20,7 @@ func NewOpen311(db *DB) *Open311 { return &Open311{db} }
 
 // Applications returns all applications, the newest first.
 func (s *Open311) Applications(ctx context.Context) ([]report.Application, error) {
-	return collect(ctx, s.db.pool, "select applications", scanApplication, `
+	return pgpool.Collect(ctx, s.db.pool, "select applications", scanApplication, `
 		select id, name, made_at, revoked_at, (select count(*) from open311_reports where key_id = id)
 		from open311_keys order by made_at desc, id desc`)
 }
@@ -68,13 +69,7 @@ func (s *Open311) Revoke(ctx context.Context, id uuid.UUID, by report.Official) 
 // Application returns the id of the application whose key has the hash, if it is valid.
 func (s *Open311) Application(ctx context.Context, hash []byte) (id uuid.UUID, err error) {
 	err = s.db.pool.QueryRow(ctx, `select id from open311_keys where hash = $1 and revoked_at is null`, hash).Scan(&id)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return id, report.ErrNoApplication
-	}
-	if err != nil {
-		return id, fmt.Errorf("select application: %w", err)
-	}
-	return id, nil
+	return id, pgpool.Found(err, "select application", report.ErrNoApplication)
 }
 
 // earthSQL is the distance in metres of a report from a latitude and longitude.
@@ -100,7 +95,7 @@ func (s *Open311) Requests(ctx context.Context, q report.RequestQuery) ([]report
 		sql.and(`r.latitude between %s and %s`, q.Near.Latitude-degrees, q.Near.Latitude+degrees)
 		sql.and(earthSQL+` <= %[3]s`, q.Near.Latitude, q.Near.Longitude, q.Radius)
 	}
-	return collect(ctx, s.db.pool, "select requests", requested.row, `
+	return pgpool.Collect(ctx, s.db.pool, "select requests", requested.row, `
 		select `+requested.sql()+`
 		from reports r`+sql.where()+` order by r.created_at desc, r.id desc limit `+sql.arg(q.Limit)+` offset `+sql.arg(q.Offset), sql.fresh()...)
 }
@@ -130,7 +125,7 @@ func (s *Open311) Updates(ctx context.Context, q report.UpdateQuery) ([]report.R
 	if !q.To.IsZero() {
 		sql.and(`h.changed_at < %s`, q.To)
 	}
-	return collect(ctx, s.db.pool, "select updates", pgx.RowToStructByPos[report.RequestUpdate], `
+	return pgpool.Collect(ctx, s.db.pool, "select updates", pgx.RowToStructByPos[report.RequestUpdate], `
 		select h.id, h.report_id, h.to_status, h.note, h.changed_at
 		from status_history h join reports r on r.id = h.report_id`+sql.where()+`
 		order by h.changed_at, h.id limit `+sql.arg(q.Limit)+` offset `+sql.arg(q.Offset), sql.args...)

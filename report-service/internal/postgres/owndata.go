@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/owndata"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // OwnData returns everything that is held here about a person, except copies that go by
@@ -41,7 +42,7 @@ func (db *DB) OwnData(ctx context.Context, userID string) (owndata.Answer, error
 // ownGuest returns what is kept of a person as a guest, and the guests whom their account
 // has taken over.
 func (db *DB) ownGuest(ctx context.Context, userID string) ([]json.RawMessage, error) {
-	rows, err := collect(ctx, db.pool, "read own data as a guest", pgx.RowTo[json.RawMessage], `
+	rows, err := pgpool.Collect(ctx, db.pool, "read own data as a guest", pgx.RowTo[json.RawMessage], `
 		select jsonb_build_object('kind', 'guest', 'filed_at', filed, 'seen_at', seen_at) from guests where mac = any($1)
 		union all
 		select jsonb_build_object('kind', 'code', 'expires_at', expires_at, 'used_at', used_at) from guest_codes where guest_mac = any($1)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -120,7 +121,7 @@ type Leftover struct {
 // Leftovers returns photos with files to delete: the upload once there is a
 // verdict, and all files of refused and removed photos.
 func (s *PhotoChecks) Leftovers(ctx context.Context, limit int) ([]Leftover, error) {
-	return collect(ctx, s.db.pool, "select leftovers", pgx.RowToStructByPos[Leftover], `
+	return pgpool.Collect(ctx, s.db.pool, "select leftovers", pgx.RowToStructByPos[Leftover], `
 		(select id, upload, false from photos where upload is not null and state in ('held', 'ready') limit $1)
 		union all
 		(select id, coalesce(upload, ''), true from photos where state in ('refused', 'removed') and not cleaned order by changed_at limit $1)`, limit)
@@ -152,14 +153,14 @@ func (s *PhotoChecks) UnknownPhotos(ctx context.Context, ids []string) ([]string
 }
 
 func (s *PhotoChecks) unknown(ctx context.Context, sql string, names []string) ([]string, error) {
-	return collect(ctx, s.db.pool, "compare files", pgx.RowTo[string], sql, names)
+	return pgpool.Collect(ctx, s.db.pool, "compare files", pgx.RowTo[string], sql, names)
 }
 
 // RefuseDead refuses the photos whose message became a dead letter of queue,
 // for instance because they crash the worker, and closes those letters. It
 // returns their number.
 func (s *PhotoChecks) RefuseDead(ctx context.Context, queue string) (refused int, err error) {
-	dead, err := collect(ctx, s.db.pool, "select dead letters", pgx.RowToStructByPos[struct {
+	dead, err := pgpool.Collect(ctx, s.db.pool, "select dead letters", pgx.RowToStructByPos[struct {
 		Letter        int64
 		Report, Photo uuid.UUID
 	}], `

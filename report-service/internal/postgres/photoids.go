@@ -4,13 +4,13 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -91,13 +91,7 @@ func (s photoIDs) lock(ctx context.Context, tx pgx.Tx, reportID, id uuid.UUID) (
 		return report.Photo{}, fmt.Errorf("select photo: %w", err)
 	}
 	p, err := pgx.CollectExactlyOneRow(rows, scanPhoto)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return p, report.ErrNoPhoto
-	}
-	if err != nil {
-		return p, fmt.Errorf("select photo: %w", err)
-	}
-	return p, nil
+	return p, pgpool.Found(err, "select photo", report.ErrNoPhoto)
 }
 
 // A Renaming is a photo under an id that this service did not choose, and the one

@@ -48,11 +48,8 @@ func (s *Photos) CheckUpload(ctx context.Context, reportID, upload uuid.UUID, af
 		select coalesce(o.reporter_id, ''), exists (select from photos where id = any($2) and report_id = $1), n.*
 		from reports r left join reporters o on o.report_id = r.id, lateral (`+photoCountsSQL+`) n
 		where r.id = $1 and (r.hidden_reason is null or $5 or o.reporter_id = $3 and `+unhiddenSQL+`)`, reportID, s.ids.uploadIDsOf(reportID, upload), by.ID, after, by.Official).Scan(&f.Reporter.ID, &known, &ofReport, &today)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, report.ErrNotFound
-	}
-	if err != nil {
-		return nil, fmt.Errorf("select report: %w", err)
+	if err = pgpool.Found(err, "select report", report.ErrNotFound); err != nil {
+		return nil, err
 	}
 	city, err := by.UploadsForCity(&f, after)
 	if err == nil {
@@ -77,7 +74,7 @@ func (s *Photos) CheckUpload(ctx context.Context, reportID, upload uuid.UUID, af
 
 // knownPhoto returns the photo of the report that u made before, an error if it is
 // another upload or was removed, or pgx.ErrNoRows.
-func (s *Photos) knownPhoto(ctx context.Context, q querier, u report.Upload) (report.Photo, error) {
+func (s *Photos) knownPhoto(ctx context.Context, q pgpool.Querier, u report.Upload) (report.Photo, error) {
 	rows, err := q.Query(ctx, `select `+photoColumns+` from photos p where p.id = any($1) and p.report_id = $2 `+firstKnownSQL, s.ids.uploadIDsOf(u.ReportID, u.ID), u.ReportID)
 	if err != nil {
 		return report.Photo{}, fmt.Errorf("select photo: %w", err)
@@ -97,12 +94,6 @@ func (s *Photos) knownPhoto(ctx context.Context, q querier, u report.Upload) (re
 		return report.Photo{}, report.ErrPhotoRemoved
 	}
 	return p, nil
-}
-
-// A querier is a pool or a transaction.
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
 // photoCountsSQL counts the photos of the report $1 that exist or may come to
@@ -214,7 +205,7 @@ func (s *Photos) List(ctx context.Context, reportID uuid.UUID, by report.User) (
 	if !found {
 		return nil, report.ErrNotFound
 	}
-	return collect(ctx, s.db.pool, "select photos", scanPhoto, `
+	return pgpool.Collect(ctx, s.db.pool, "select photos", scanPhoto, `
 		select `+photoColumns+` from photos p left join reporters o using (report_id)
 		where p.report_id = $1 and (p.state = 'ready' or p.state <> 'removed' and ($3 or o.reporter_id = $2))
 		order by p.created_at, p.id`, reportID, by.ID, by.Official)
@@ -234,18 +225,12 @@ func (s *Photos) Get(ctx context.Context, id uuid.UUID, by report.User) (report.
 		return report.Photo{}, fmt.Errorf("select photo: %w", err)
 	}
 	p, err := pgx.CollectExactlyOneRow(rows, scanPhoto)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return p, report.ErrNoPhoto
-	}
-	if err != nil {
-		return p, fmt.Errorf("select photo: %w", err)
-	}
-	return p, nil
+	return p, pgpool.Found(err, "select photo", report.ErrNoPhoto)
 }
 
 // Held returns the photos that wait for an official, oldest first.
 func (s *Photos) Held(ctx context.Context, limit int) ([]report.Photo, error) {
-	return collect(ctx, s.db.pool, "select photos", scanPhoto, `
+	return pgpool.Collect(ctx, s.db.pool, "select photos", scanPhoto, `
 		select `+photoColumns+` from photos p where p.state = 'held' order by p.created_at, p.id limit $1`, limit)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -86,7 +87,7 @@ func (s *Upkeep) NamesJob() schedule.Job {
 
 func (s *Upkeep) namesStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) (schedule.Progress, error) {
 	began := time.Now()
-	ids, err := collect(ctx, tx, "select hidden names", pgx.RowTo[uuid.UUID],
+	ids, err := pgpool.Collect(ctx, tx, "select hidden names", pgx.RowTo[uuid.UUID],
 		`delete from hidden_names where report_id in (
 			select report_id from hidden_names limit $1 for update skip locked) returning report_id`, namesAtOnce)
 	if err != nil {

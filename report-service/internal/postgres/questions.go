@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
@@ -89,19 +90,19 @@ func (s *Questions) Withdraw(ctx context.Context, id, question uuid.UUID, by rep
 // but the reporter there is no such report. With idempotent it does so at most once per
 // key, as Reports.Create does.
 func (s *Questions) Answer(ctx context.Context, id uuid.UUID, reporter string, a report.Answer, idempotent *report.Idempotent,
-) (earlier report.StoredResponse, err error) {
-	err = s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+) (report.StoredResponse, error) {
+	before := s.db.earlierThan(idempotent)
+	err := s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		if reporter == "" || l.Reporter.ID != reporter {
 			return report.ErrNotFound
 		}
-		if idempotent != nil {
-			key := s.db.hashKey(idempotent)
-			if earlier, err = readStored(ctx, tx, key, idempotent); err != nil || earlier != nil {
-				w.doneBefore = true
-				return err
-			}
-			storeResponse(&w.others, key, idempotent)
+		if err := before.readNow(ctx, tx); err != nil {
+			return err
 		}
+		if done, err := before.done(w); err != nil || done {
+			return err
+		}
+		before.keep(&w.others)
 		if err := l.check(true); err != nil { // reporters know that theirs is hidden
 			return err
 		}
@@ -118,7 +119,7 @@ func (s *Questions) Answer(ctx context.Context, id uuid.UUID, reporter string, a
 		}
 		return w.enqueueFor(reportAnswered(&l.Filing, q.ID, a.At), q.By.ID, service.TraceFrom(ctx))
 	})
-	return earlier, err
+	return before.response, err
 }
 
 // Dialogue returns the questions about a report, the answers, and what the reporter said
@@ -135,7 +136,7 @@ func (s *Questions) Dialogue(ctx context.Context, id uuid.UUID, reader report.Us
 	if !reads {
 		return d, report.ErrNotFound
 	}
-	d.Exchanges, err = collect(ctx, s.db.pool, "select dialogue", func(row pgx.CollectableRow) (e report.Exchange, err error) {
+	d.Exchanges, err = pgpool.Collect(ctx, s.db.pool, "select dialogue", func(row pgx.CollectableRow) (e report.Exchange, err error) {
 		var answer *uuid.UUID
 		var text *string
 		var at *time.Time
@@ -159,7 +160,7 @@ func (s *Questions) Dialogue(ctx context.Context, id uuid.UUID, reader report.Us
 // saidVerdicts returns all that was said about the resolutions of a report, oldest first, by
 // its reporter; for officials also by those of its duplicates.
 func (s *Questions) saidVerdicts(ctx context.Context, id uuid.UUID, official bool) ([]report.SaidVerdict, error) {
-	return collect(ctx, s.db.pool, "select all verdicts", func(row pgx.CollectableRow) (v report.SaidVerdict, err error) {
+	return pgpool.Collect(ctx, s.db.pool, "select all verdicts", func(row pgx.CollectableRow) (v report.SaidVerdict, err error) {
 		var version, n int64
 		err = row.Scan(&v.ReportID, &version, &n, &v.Fixed, &v.Text, &v.GivenAt, &v.Until)
 		v.ID = uuid.NewSHA1(v.ReportID, fmt.Appendf(nil, "%d/%d", version, n))
@@ -241,7 +242,7 @@ func (s *Questions) step(ctx context.Context, tx pgx.Tx, _ schedule.Run) (schedu
 	}
 	// The question is locked, too: what is known of an answer must be as new as what is
 	// known of the report.
-	due, err := collect(ctx, tx, "find due questions", dueQuestions.row, `
+	due, err := pgpool.Collect(ctx, tx, "find due questions", dueQuestions.row, `
 		select `+dueQuestions.sql()+`
 		from questions q join reports r on r.id = q.report_id
 		where q.state = 'open' and coalesce(q.remind_at, q.ends_at) <= now() and r.waiting and `+unhiddenSQL+`
@@ -286,7 +287,7 @@ func (s *Questions) repair(ctx context.Context, tx pgx.Tx, days calendar.Calenda
 	w.others.Queue(`
 		update questions q set state = 'withdrawn', ended_at = clock_timestamp() from reports r
 		where q.state = 'open' and r.id = q.report_id and not r.waiting`)
-	ids, err := collect(ctx, tx, "lock reports that wait", pgx.RowTo[uuid.UUID], `
+	ids, err := pgpool.Collect(ctx, tx, "lock reports that wait", pgx.RowTo[uuid.UUID], `
 		select r.id from reports r
 		where r.waiting and not exists (select from questions q where q.report_id = r.id and q.state = 'open')
 		order by r.id limit $1 for no key update of r skip locked`, questionRows)
@@ -294,7 +295,7 @@ func (s *Questions) repair(ctx context.Context, tx pgx.Tx, days calendar.Calenda
 		return 0, err
 	}
 	// Only a statement that begins after the locks sees all questions.
-	waiting, err := collect(ctx, tx, "select deadlines", onlyTimed.row, `
+	waiting, err := pgpool.Collect(ctx, tx, "select deadlines", onlyTimed.row, `
 		select `+onlyTimed.sql()+` from reports r
 		where r.id = any($1) and r.waiting and not exists (select from questions q where q.report_id = r.id and q.state = 'open')`, ids)
 	for _, t := range waiting {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -45,7 +46,7 @@ func (s *Workbench) queue(ctx context.Context, filter report.Filter, after *repo
 		q.and(c)
 	}
 	page, order := q.page(filter, after, limit)
-	tasks, err := collect(ctx, s.db.pool, "select queue", worked.row, taskSQL(page)+order, q.values(filter)...)
+	tasks, err := pgpool.Collect(ctx, s.db.pool, "select queue", worked.row, taskSQL(page)+order, q.values(filter)...)
 	if err != nil {
 		return report.Queue{}, err
 	}
@@ -77,7 +78,7 @@ func (s *Workbench) Counts(ctx context.Context, filter report.Filter) (report.Co
 	rest.Statuses, rest.Categories, rest.Departments, rest.Assignee, rest.Areas = nil, nil, nil, nil, nil
 	var q query
 	q.filter(rest)
-	shares, err := collect(ctx, s.db.pool, "count queue", func(row pgx.CollectableRow) (n report.GroupCount, err error) {
+	shares, err := pgpool.Collect(ctx, s.db.pool, "count queue", func(row pgx.CollectableRow) (n report.GroupCount, err error) {
 		return n, row.Scan(&n.Status, &n.Category, &n.Department, &n.Assignee.ID, &n.Assignee.Name, &n.Area, &n.Count)
 	}, `
 		select r.status, r.category_id, coalesce(`+chargeSQL+`, 0), coalesce(o.id, ''), coalesce(o.name, ''), `+areaSQL+`, r.count
@@ -115,7 +116,7 @@ func (s *Workbench) CountOverTime(ctx context.Context, filter report.Filter, int
 	q.filter(filter)
 	q.and(`h.changed_at >= $2 and h.changed_at < $3`)
 	// The first entry of a report's history is its filing.
-	counts, err := collect(ctx, s.db.pool, "count over time", pgx.RowToStructByPos[report.PeriodCounts], `
+	counts, err := pgpool.Collect(ctx, s.db.pool, "count over time", pgx.RowToStructByPos[report.PeriodCounts], `
 		select date_trunc($1, h.changed_at, $4) as begins, r.category_id,
 			count(*) filter (where h.from_status is null),
 			count(*) filter (where h.to_status = 'resolved'),
@@ -131,7 +132,7 @@ func (s *Workbench) CountOverTime(ctx context.Context, filter report.Filter, int
 	}
 	verdicts := query{args: []any{from, to, string(interval), city.Zone.String()}}
 	verdicts.filter(filter)
-	said, err := collect(ctx, s.db.pool, "count verdicts over time", pgx.RowToStructByPos[report.PeriodCounts], `
+	said, err := pgpool.Collect(ctx, s.db.pool, "count verdicts over time", pgx.RowToStructByPos[report.PeriodCounts], `
 		select date_trunc($3, v.at, $4) as begins, r.category_id, 0, 0, 0, 0, `+verdictSums+countedVerdicts+verdicts.where()+`
 		group by begins, r.category_id`, verdicts.values(filter)...)
 	counts = report.AddVerdicts(counts, said)
@@ -161,7 +162,7 @@ func (s *Workbench) CountOpen(ctx context.Context, filter report.Filter, by repo
 		Part int32
 		Open int64
 	}
-	counts, err := collect(ctx, s.db.pool, "count what was open", pgx.RowToStructByPos[count], `
+	counts, err := pgpool.Collect(ctx, s.db.pool, "count what was open", pgx.RowToStructByPos[count], `
 		select n.part, sum(n.n)::bigint
 		from (
 			select `+partSQL(by)+` as part, 1 as n
@@ -187,7 +188,7 @@ func (s *Workbench) CountByPart(ctx context.Context, filter report.Filter, by re
 	filter.FiledFrom, filter.FiledTo = time.Time{}, time.Time{}
 	q.filter(filter)
 	q.and(`h.changed_at >= $1 and h.changed_at < $2`)
-	rows, err := collect(ctx, s.db.pool, "count by part", func(row pgx.CollectableRow) (n struct {
+	rows, err := pgpool.Collect(ctx, s.db.pool, "count by part", func(row pgx.CollectableRow) (n struct {
 		report.PartCounts
 		all bool
 	}, err error,

@@ -2,12 +2,11 @@ package postgres
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -22,13 +21,7 @@ func NewReports(db *DB) *Reports { return &Reports{db} }
 func (s *Reports) Get(ctx context.Context, id uuid.UUID, reader report.User) (report.View, error) {
 	v, err := viewed.scan(s.db.pool.QueryRow(ctx, viewSQL+`
 		where r.id = $2 and (r.hidden_reason is null or $3 or p.reporter_id = $1)`, reader.ID, id, reader.Official))
-	if errors.Is(err, pgx.ErrNoRows) {
-		return v, report.ErrNotFound
-	}
-	if err != nil {
-		return v, fmt.Errorf("select report: %w", err)
-	}
-	return v, nil
+	return v, pgpool.Found(err, "select report", report.ErrNotFound)
 }
 
 // Outlook returns what the reporter of a report learns about the work on it. For
@@ -42,18 +35,12 @@ func (s *Reports) Outlook(ctx context.Context, id uuid.UUID, reporter string) (r
 		join categories c on c.id = r.category_id`+routesSQL+`
 		left join departments d on d.id = `+chargeSQL+`
 		where r.id = $1`, id, reporter).Scan(&o.Department, &o.DueAt)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return o, report.ErrNotFound
-	}
-	if err != nil {
-		return o, fmt.Errorf("select outlook: %w", err)
-	}
-	return o, nil
+	return o, pgpool.Found(err, "select outlook", report.ErrNotFound)
 }
 
 // History returns the changes of a report that reader may see, oldest first.
 func (s *Reports) History(ctx context.Context, id uuid.UUID, reader report.User) ([]report.Change, error) {
-	changes, err := collect(ctx, s.db.pool, "select history", func(row pgx.CollectableRow) (c report.Change, err error) {
+	changes, err := pgpool.Collect(ctx, s.db.pool, "select history", func(row pgx.CollectableRow) (c report.Change, err error) {
 		err = row.Scan(&c.From, &c.To, &c.Note, &c.Version, &c.At, &c.Corrected, &c.Kind)
 		c.At = c.At.UTC()
 		return c, err
@@ -84,7 +71,7 @@ func (s *Reports) List(ctx context.Context, filter report.Filter, after *report.
 		// half as long.
 		sql = viewOf(`(select r.* from reports r`+page+`) r`) + order
 	}
-	views, err := collect(ctx, s.db.pool, "select reports", viewed.row, sql, q.values(filter)...)
+	views, err := pgpool.Collect(ctx, s.db.pool, "select reports", viewed.row, sql, q.values(filter)...)
 	if err != nil {
 		return report.Page{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -16,8 +17,8 @@ func (s *Workbench) Departments(ctx context.Context) ([]report.Department, error
 	return selectDepartments(ctx, s.db.pool)
 }
 
-func selectDepartments(ctx context.Context, q querier) ([]report.Department, error) {
-	return collect(ctx, q, "select departments", pgx.RowToStructByPos[report.Department], `
+func selectDepartments(ctx context.Context, q pgpool.Querier) ([]report.Department, error) {
+	return pgpool.Collect(ctx, q, "select departments", pgx.RowToStructByPos[report.Department], `
 		select d.id, d.name, array(select c.id from categories c where c.department_id = d.id order by c.id),
 			coalesce((select jsonb_agg(jsonb_build_object('area', a.code, 'category', r.category_id) order by a.code, r.category_id)
 				from department_routes r join areas a on a.id = r.area_id and a.retired_at is null where r.department_id = d.id), '[]')
@@ -95,7 +96,7 @@ func (s *Workbench) SetDepartments(ctx context.Context, departments []report.Dep
 
 // Templates returns the response templates, by id.
 func (s *Workbench) Templates(ctx context.Context) ([]report.Template, error) {
-	return collect(ctx, s.db.pool, "select templates", pgx.RowToStructByPos[report.Template],
+	return pgpool.Collect(ctx, s.db.pool, "select templates", pgx.RowToStructByPos[report.Template],
 		`select id, title, text, status from response_templates order by id`)
 }
 
@@ -122,7 +123,7 @@ func (s *Workbench) Views(ctx context.Context, official string) ([]report.QueueV
 	if err != nil {
 		return nil, fmt.Errorf("keep views: %w", err)
 	}
-	return collect(ctx, s.db.pool, "select views", pgx.RowToStructByPos[report.QueueView],
+	return pgpool.Collect(ctx, s.db.pool, "select views", pgx.RowToStructByPos[report.QueueView],
 		`select name, filters from queue_views where official_id = $1 order by position`, official)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -27,7 +28,7 @@ func recordSetting(ctx context.Context, tx pgx.Tx, by report.Official, setting s
 
 // SettingChanges returns the last changes of the city's settings, the newest first.
 func (s *Workbench) SettingChanges(ctx context.Context, limit int) ([]report.SettingChange, error) {
-	return collect(ctx, s.db.pool, "read audit of settings", func(row pgx.CollectableRow) (c report.SettingChange, err error) {
+	return pgpool.Collect(ctx, s.db.pool, "read audit of settings", func(row pgx.CollectableRow) (c report.SettingChange, err error) {
 		err = row.Scan(&c.At, &c.By.ID, &c.By.Name, &c.Setting, &c.Detail)
 		c.At = c.At.UTC()
 		return c, err

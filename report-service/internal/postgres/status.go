@@ -134,10 +134,7 @@ func (c *statusChange) ask(w *writeBatch, entry report.Change) int64 {
 // event that announces it. With idempotent it does so at most once per key, as
 // Create does.
 func (s *Reports) Reply(ctx context.Context, id uuid.UUID, reply report.Reply, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
-	c := &replyChange{trace: service.TraceFrom(ctx), id: id, reply: reply, idempotent: idempotent}
-	if idempotent != nil {
-		c.key = s.db.hashKey(idempotent)
-	}
+	c := &replyChange{trace: service.TraceFrom(ctx), id: id, reply: reply, earlier: s.db.earlierThan(idempotent)}
 	if err := s.db.committer.do(ctx, c); err != nil {
 		return nil, err
 	}
@@ -145,37 +142,27 @@ func (s *Reports) Reply(ctx context.Context, id uuid.UUID, reply report.Reply, i
 }
 
 type replyChange struct {
-	trace      string
-	id         uuid.UUID
-	reply      report.Reply
-	idempotent *report.Idempotent // nil without a key
-	key        keyHash
-	locked     *lockedReport
-	earlier    storedResponse
+	trace   string
+	id      uuid.UUID
+	reply   report.Reply
+	locked  *lockedReport
+	earlier earlier
 }
 
 // scope keeps requests with the same key apart, because a key is one report's.
 func (c *replyChange) scope() scope { return scope{subject: c.id} }
 
 func (c *replyChange) read(r *readBatch) {
-	c.locked, c.earlier = r.lock(c.id), storedResponse{}
-	if c.idempotent != nil {
-		c.earlier.read(&r.others, c.key)
-	}
+	c.locked = r.lock(c.id)
+	c.earlier.read(&r.others)
 }
 
 func (c *replyChange) write(w *writeBatch) error {
 	if err := c.locked.check(true); err != nil {
 		return err
 	}
-	if c.idempotent != nil {
-		if err := c.earlier.check(c.idempotent); err != nil {
-			return err
-		}
-		if c.earlier.found {
-			w.doneBefore = true
-			return nil
-		}
+	if done, err := c.earlier.done(w); err != nil || done {
+		return err
 	}
 	filing := &c.locked.Filing
 	entry := filing.Reply(c.reply)
@@ -188,8 +175,6 @@ func (c *replyChange) write(w *writeBatch) error {
 	if c.reply.ByName != "" {
 		w.others.Queue(namedOfficialSQL, c.reply.By, c.reply.ByName)
 	}
-	if c.idempotent != nil {
-		storeResponse(&w.others, c.key, c.idempotent)
-	}
+	c.earlier.keep(&w.others)
 	return nil
 }

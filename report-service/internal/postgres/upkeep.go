@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 )
 
@@ -65,7 +66,7 @@ func (s *Upkeep) AuditSchedule(ctx context.Context, tx pgx.Tx, act schedule.Act)
 
 // ScheduleAudit returns the operators' acts on schedules, the latest first.
 func (s *Upkeep) ScheduleAudit(ctx context.Context, limit int) ([]schedule.Act, error) {
-	return collect(ctx, s.db.pool, "read audit", func(row pgx.CollectableRow) (a schedule.Act, err error) {
+	return pgpool.Collect(ctx, s.db.pool, "read audit", func(row pgx.CollectableRow) (a schedule.Act, err error) {
 		err = row.Scan(&a.At, &a.Actor, &a.Action, &a.Job, &a.Period, &a.Reason)
 		a.At = a.At.UTC()
 		return a, err

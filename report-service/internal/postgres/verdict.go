@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -48,7 +49,7 @@ func (s *Reports) GiveVerdict(ctx context.Context, id uuid.UUID, reporter string
 // lockWithOriginal locks a report and its original, in the order in which Duplicates.Set
 // does. A report that duplicates none is its own original.
 func lockWithOriginal(ctx context.Context, tx pgx.Tx, id uuid.UUID) (l, original *lockedReport, err error) {
-	locked, err := collect(ctx, tx, "lock reports", pgx.RowTo[uuid.UUID], `
+	locked, err := pgpool.Collect(ctx, tx, "lock reports", pgx.RowTo[uuid.UUID], `
 		select id from reports where id = $1 or id = (select duplicate_of from reports where id = $1) order by id for no key update`, id)
 	if err != nil {
 		return nil, nil, err
@@ -252,7 +253,7 @@ func (s *Reports) Keep(ctx context.Context, id uuid.UUID, k report.Keep) error {
 // verdicts adds to work what the reporter of its report, and those of its duplicates, have
 // said about the last resolution.
 func (s *Workbench) verdicts(ctx context.Context, work *report.TaskDetails) error {
-	given, err := collect(ctx, s.db.pool, "select verdicts", func(row pgx.CollectableRow) (v report.DuplicateVerdict, err error) {
+	given, err := pgpool.Collect(ctx, s.db.pool, "select verdicts", func(row pgx.CollectableRow) (v report.DuplicateVerdict, err error) {
 		err = row.Scan(&v.ReportID, &v.Fixed, &v.Text, &v.GivenAt, &v.Until)
 		v.GivenAt, v.Until = v.GivenAt.UTC(), v.Until.UTC()
 		return v, err
@@ -288,7 +289,7 @@ const verdictSums = `count(*) filter (where v.fixed), count(*) filter (where not
 func (s *Workbench) addVerdicts(ctx context.Context, counts []report.PartCounts, between []any, filter report.Filter, by report.PartOf) ([]report.PartCounts, error) {
 	q := query{args: between}
 	q.filter(filter)
-	said, err := collect(ctx, s.db.pool, "count verdicts by part", func(row pgx.CollectableRow) (n report.PartCounts, err error) {
+	said, err := pgpool.Collect(ctx, s.db.pool, "count verdicts by part", func(row pgx.CollectableRow) (n report.PartCounts, err error) {
 		return n, row.Scan(&n.Part, &n.Confirmed, &n.VerdictCounts.Disputed, &n.Silent)
 	}, `
 		select `+partSQL(by)+` as part, `+verdictSums+countedVerdicts+routesSQL+q.where()+`

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -21,7 +22,7 @@ func (s *Reports) Withdraw(ctx context.Context, id uuid.UUID, reporter string, i
 	var view report.View
 	err := s.db.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
 		// Duplicates.Set locks an original and its duplicate in the same order.
-		duplicates, err := collect(ctx, tx, "lock duplicates", pgx.RowTo[uuid.UUID],
+		duplicates, err := pgpool.Collect(ctx, tx, "lock duplicates", pgx.RowTo[uuid.UUID],
 			`select id from reports where (id = $1 or duplicate_of = $1) order by id for no key update`, id)
 		if err != nil {
 			return err

@@ -22,15 +22,12 @@ func NewWorkbench(db *DB) *Workbench { return &Workbench{db} }
 // Details returns what officials know about a report.
 func (s *Workbench) Details(ctx context.Context, id uuid.UUID) (report.TaskDetails, error) {
 	task, err := worked.scan(s.db.pool.QueryRow(ctx, taskSQL(` where r.id = $1`), id))
-	if errors.Is(err, pgx.ErrNoRows) {
-		return report.TaskDetails{}, report.ErrNotFound
-	}
-	if err != nil {
-		return report.TaskDetails{}, fmt.Errorf("select work: %w", err)
+	if err = pgpool.Found(err, "select work", report.ErrNotFound); err != nil {
+		return report.TaskDetails{}, err
 	}
 	// The first entry of the history is the filing, which is not an official's
 	// act.
-	acts, err := collect(ctx, s.db.pool, "select acts", func(row pgx.CollectableRow) (a report.Act, err error) {
+	acts, err := pgpool.Collect(ctx, s.db.pool, "select acts", func(row pgx.CollectableRow) (a report.Act, err error) {
 		err = row.Scan(&a.At, &a.By.ID, &a.By.Name, &a.Kind, &a.Text, &a.Status,
 			officialID(&a.Assignee), officialName(&a.Assignee), departmentID(&a.Department), departmentName(&a.Department), &a.Original)
 		a.At = a.At.UTC()
@@ -50,7 +47,7 @@ func (s *Workbench) Details(ctx context.Context, id uuid.UUID) (report.TaskDetai
 	if err != nil {
 		return report.TaskDetails{}, err
 	}
-	duplicates, err := collect(ctx, s.db.pool, "select duplicates", pgx.RowTo[uuid.UUID],
+	duplicates, err := pgpool.Collect(ctx, s.db.pool, "select duplicates", pgx.RowTo[uuid.UUID],
 		`select id from reports where duplicate_of = $1 order by id`, id)
 	if err != nil {
 		return report.TaskDetails{}, err

@@ -34,7 +34,16 @@ var Languages = []Language{English, Indonesian}
 // Preferred returns the first of the languages that a header Accept-Language prefers,
 // in the order in which browsers write them; English without one.
 func Preferred(header string) Language {
-	return Language(service.PreferredLanguage(header, string(English), string(Indonesian)))
+	return Language(service.PreferredLanguage(header, Names()...))
+}
+
+// Names are the languages as headers and settings write them.
+func Names() []string {
+	names := make([]string, len(Languages))
+	for i, language := range Languages {
+		names[i] = string(language)
+	}
+	return names
 }
 
 //go:embed words

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -113,7 +114,7 @@ var previewWords = map[string]wordsOfPreview{
 // then the others for which there are.
 func previewLanguages(city []string) []string {
 	known := slices.DeleteFunc(slices.Clone(city), func(language string) bool { return previewWords[language].locale == "" })
-	return append(known, "en", "id")
+	return append(known, slices.Sorted(maps.Keys(previewWords))...)
 }
 
 // describe returns in one line the status of the report, the name of its category,

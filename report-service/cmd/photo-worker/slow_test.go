@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,5 +98,48 @@ func TestSlowPicturesEnd(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// Twenty large pictures of one account end, and hold up nobody's photos but large ones. What
+// others wait for is logged beside what they waited for before.
+func TestLargePicturesHoldUpNobody(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes")
+	}
+	s := newSystem(t)
+	s.env = append(s.env, "PHOTO_PROCESSOR_SHARE=1") // all that there is to take from others
+	w := s.start()
+	s.connect()
+	file := newPicture(t, 1600, 1200)
+	waited := func() time.Duration {
+		began, ready := time.Now(), s.count(`select count(*) from photos where state = 'ready' and width < 2048`)
+		s.upload(file)
+		eventually.True(t, "a small photo is ready", func() bool {
+			return s.count(`select count(*) from photos where state = 'ready' and width < 2048`) > ready
+		})
+		return time.Since(began).Round(time.Millisecond)
+	}
+	var calm, busy []time.Duration
+	for range 10 {
+		calm = append(calm, waited())
+	}
+	began, slow := time.Now(), blackPNG(t)
+	for range 20 {
+		s.upload(slow)
+	}
+	for s.count(`select count(*) from photos where state = 'checking'`) > 0 {
+		busy = append(busy, waited())
+	}
+	slices.Sort(calm)
+	slices.Sort(busy)
+	t.Logf("large: %d ready, %d failed in %s; small: median %s of %d before, %s of %d beside them, at most %s",
+		s.count(`select count(*) from photos where state = 'ready' and width = 2048`), s.count(`select count(*) from photos where reason = 'failed'`), time.Since(began).Round(time.Second),
+		calm[len(calm)/2], len(calm), busy[len(busy)/2], len(busy), busy[len(busy)-1])
+	if n := s.count(`select count(*) from dead_letters`); n != 0 {
+		t.Errorf("%d dead letters, want none", n)
+	}
+	if strings.Contains(w.Log(), "circuit opened") {
+		t.Error("the circuit was opened")
 	}
 }

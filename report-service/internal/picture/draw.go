@@ -3,6 +3,7 @@ package picture
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"image"
 	"image/color"
@@ -24,15 +25,9 @@ type format struct {
 	decode func(io.Reader) (image.Image, error)
 	// memory returns the maximum memory of decode, in bytes.
 	memory func(upload []byte, c image.Config) int64
-	exif   imagemeta.ImageFormat // exifNone without EXIF data
+	// exif returns the blocks of EXIF data, the first of which with an orientation counts.
+	exif func(upload []byte) [][]byte
 }
-
-const (
-	exifNone = imagemeta.ImageFormatAuto
-	exifJPEG = imagemeta.JPEG
-	exifPNG  = imagemeta.PNG
-	exifWebP = imagemeta.WebP
-)
 
 // upright is the orientation of a picture that needs no rotation.
 const upright = 1
@@ -44,28 +39,91 @@ const maxTags = 1 << 16
 // orientation reads how the camera was held, 1 to 8 (EXIF 2.32, tag 0x0112). It
 // reads no other tag. An unreadable orientation counts as upright.
 func orientation(upload []byte, f format) int {
-	found := upright
-	if f.exif == exifNone {
-		return found
-	}
+	found := 0
 	isOrientation := func(tag imagemeta.TagInfo) bool {
 		return tag.Source == imagemeta.EXIF && tag.Tag == "Orientation" && tag.Namespace == "IFD0"
 	}
-	_, err := imagemeta.Decode(imagemeta.Options{
-		R: bytes.NewReader(upload), ImageFormat: f.exif, Sources: imagemeta.EXIF, LimitNumTags: maxTags,
-		ShouldHandleTag: isOrientation,
-		HandleTag: func(tag imagemeta.TagInfo) error {
-			// It is a SHORT; some programs write a LONG or a BYTE.
-			if value, err := strconv.Atoi(fmt.Sprint(tag.Value)); err == nil && value >= 1 && value <= 8 {
-				found = value
-			}
-			return imagemeta.ErrStopWalking
-		},
-	})
-	if err != nil {
-		return upright
+	for _, block := range f.exif(upload) {
+		_, _ = imagemeta.Decode(imagemeta.Options{ // what cannot be read has no orientation
+			R: bytes.NewReader(block), ImageFormat: imagemeta.TIFF, Sources: imagemeta.EXIF, LimitNumTags: maxTags,
+			ShouldHandleTag: isOrientation,
+			HandleTag: func(tag imagemeta.TagInfo) error {
+				// It is a SHORT; some programs write a LONG or a BYTE.
+				if value, err := strconv.Atoi(fmt.Sprint(tag.Value)); err == nil && value >= 1 && value <= 8 {
+					found = value
+				}
+				return imagemeta.ErrStopWalking
+			},
+		})
+		if found > 0 {
+			return found
+		}
 	}
-	return found
+	return upright
+}
+
+// maxBlocks is how many blocks are read. One is usual, and two happen.
+const maxBlocks = 10
+
+// tiffOf returns a block of EXIF data without the name that it has in a JPEG file, and
+// that some programs write in others, too.
+func tiffOf(block []byte) []byte {
+	const name = "Exif\x00"
+	if bytes.HasPrefix(block, []byte(name)) && len(block) > len(name) {
+		return block[len(name)+1:]
+	}
+	return block
+}
+
+func exifNone([]byte) [][]byte { return nil }
+
+// exifJPEG returns the blocks before the picture.
+func exifJPEG(upload []byte) (blocks [][]byte) {
+	for i := 2; i+4 <= len(upload) && len(blocks) < maxBlocks; {
+		if upload[i] != 0xFF || upload[i+1] == 0xFF {
+			i++
+			continue
+		}
+		end := i + 2 + int(binary.BigEndian.Uint16(upload[i+2:]))
+		if upload[i+1] == markerSOS || end < i+4 || end > len(upload) {
+			break
+		}
+		if upload[i+1] == markerApp1 && bytes.HasPrefix(upload[i+4:end], []byte("Exif")) {
+			blocks = append(blocks, tiffOf(upload[i+4:end]))
+		}
+		i = end
+	}
+	return blocks
+}
+
+func exifPNG(upload []byte) (blocks [][]byte) {
+	const head = 8 // the signature; and the size and the name of each chunk
+	for at := int64(head); at+head <= int64(len(upload)) && len(blocks) < maxBlocks; {
+		end := at + head + int64(binary.BigEndian.Uint32(upload[at:]))
+		if end > int64(len(upload)) {
+			break
+		}
+		if string(upload[at+4:at+head]) == "eXIf" {
+			blocks = append(blocks, tiffOf(upload[at+head:end]))
+		}
+		at = end + 4 // behind the checksum
+	}
+	return blocks
+}
+
+func exifWebP(upload []byte) (blocks [][]byte) {
+	for at := int64(webpHead); at+chunkHead <= int64(len(upload)) && len(blocks) < maxBlocks; {
+		size := int64(binary.LittleEndian.Uint32(upload[at+4:]))
+		end := at + chunkHead + size
+		if end > int64(len(upload)) {
+			break
+		}
+		if string(upload[at:at+4]) == "EXIF" {
+			blocks = append(blocks, tiffOf(upload[at+chunkHead:end]))
+		}
+		at = end + size&1 // padded to an even size
+	}
+	return blocks
 }
 
 // fit returns the size of a picture whose longest side is at most size.

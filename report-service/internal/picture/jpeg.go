@@ -18,6 +18,7 @@ const (
 	markerSOS   = 0xDA
 	markerDRI   = 0xDD // after how many units there is a restart marker
 	markerTEM   = 0x01
+	markerApp1  = 0xE1
 	markerApp14 = 0xEE
 )
 

@@ -2,8 +2,14 @@ package picture
 
 import (
 	"bytes"
+	"compress/zlib"
 	"encoding/binary"
+	"errors"
+	"hash"
+	"hash/adler32"
 	"hash/crc32"
+	"image"
+	"image/png"
 	"io"
 )
 
@@ -239,29 +245,146 @@ func mendPNG(upload []byte) io.Reader {
 	if len(upload) < head {
 		return whole(upload)
 	}
-	parts := []io.Reader{bytes.NewReader(upload[:head])}
+	parts, pixels := []io.Reader{bytes.NewReader(upload[:head])}, false
 	for rest := upload[head:]; ; {
-		if len(rest) == 0 {
-			parts = append(parts, bytes.NewReader([]byte("\x00\x00\x00\x00IEND\xaeB`\x82")))
+		if len(rest) < head+4 || string(rest[4:head]) == "IEND" { // cut off, or with something in it
+			parts = append(parts, bytes.NewReader([]byte(endPNG)))
 			break
 		}
-		if len(rest) < head+4 || int64(binary.BigEndian.Uint32(rest)) > int64(len(rest)-head-4) {
+		if int64(binary.BigEndian.Uint32(rest)) > int64(len(rest)-head-4) {
 			parts = append(parts, bytes.NewReader(rest)) // the decoder says what is wrong
 			break
 		}
 		size := int(binary.BigEndian.Uint32(rest)) + head
 		name := string(rest[4:head])
 		switch {
+		case name == "tRNS" && pixels: // out of place, and ignored
 		case name == "tRNS": // which colours are transparent
 			sum := binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(rest[4:size]))
 			parts = append(parts, bytes.NewReader(rest[:size]), bytes.NewReader(sum))
 		case name[0]&0x20 == 0: // critical
+			pixels = pixels || name == "IDAT"
 			parts = append(parts, bytes.NewReader(rest[:size+4]))
 		}
 		rest = rest[size+4:]
-		if name == "IEND" {
-			break
-		}
 	}
 	return io.MultiReader(parts...)
+}
+
+// endPNG is the last chunk of a PNG file.
+const endPNG = "\x00\x00\x00\x00IEND\xaeB`\x82"
+
+// decodePNG decodes a PNG file. One that has more pixels than its header says, or a wrong
+// checksum behind them, is read again without what is too much, as viewers do.
+func decodePNG(r io.Reader) (image.Image, error) {
+	again, ok := r.(pacedReader)
+	decoded, err := png.Decode(r)
+	surplus := errors.Is(err, png.FormatError("too much pixel data")) || errors.Is(err, png.FormatError("zlib: invalid checksum"))
+	if !ok || !surplus {
+		return decoded, err
+	}
+	again.Reader = pixelsOnly(again.upload)
+	return png.Decode(again)
+}
+
+// pixelsOnly returns a PNG file whose data are the pixels that its header says, not
+// compressed. It holds some of them at a time.
+func pixelsOnly(upload []byte) io.Reader {
+	const head = 8
+	var before, data []io.Reader
+	before = append(before, bytes.NewReader(upload[:head]))
+	var pixels int64
+	for rest := upload[head:]; len(rest) >= head+4; {
+		size := int64(binary.BigEndian.Uint32(rest))
+		name, content := string(rest[4:head]), rest[head:min(head+size, int64(len(rest)))]
+		switch {
+		case name == "IDAT":
+			data = append(data, bytes.NewReader(content))
+		case name == "IHDR" && len(content) >= 13:
+			pixels = rawSize(content)
+			before = append(before, bytes.NewReader(rest[:head+size+4]))
+		case name == "PLTE" || name == "tRNS" && data == nil:
+			before = append(before, bytes.NewReader(chunk(name, content)))
+		}
+		rest = rest[min(head+size+4, int64(len(rest))):]
+	}
+	inflated, err := zlib.NewReader(io.MultiReader(data...))
+	if err != nil {
+		return bytes.NewReader(nil) // it was read before
+	}
+	return io.MultiReader(append(before, &storedReader{pixels: io.LimitReader(inflated, pixels), sum: adler32.New()})...)
+}
+
+// rawSize returns how many bytes the pixels take that the header of a PNG file promises,
+// with a byte before each line (ISO/IEC 15948, 7.2 and 8.2).
+func rawSize(header []byte) (bytes int64) {
+	width, height := int64(binary.BigEndian.Uint32(header)), int64(binary.BigEndian.Uint32(header[4:]))
+	bits := int64(header[8]) * map[byte]int64{2: 3, 4: 2, 6: 4}[header[9]]
+	if bits == 0 {
+		bits = int64(header[8])
+	}
+	passes := [][4]int64{{0, 0, 1, 1}} // where each begins, and its steps
+	if header[12] == 1 {
+		passes = [][4]int64{{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}}
+	}
+	for _, p := range passes {
+		if w, h := (width-p[0]+p[2]-1)/p[2], (height-p[1]+p[3]-1)/p[3]; w > 0 && h > 0 {
+			bytes += h * (1 + (w*bits+7)/8)
+		}
+	}
+	return bytes
+}
+
+// chunk returns a chunk of a PNG file.
+func chunk(name string, content []byte) []byte {
+	c := binary.BigEndian.AppendUint32(nil, uint32(len(content))) //nolint:gosec // an upload is small
+	c = append(append(c, name...), content...)
+	return binary.BigEndian.AppendUint32(c, crc32.ChecksumIEEE(c[4:]))
+}
+
+// A storedReader reads pixels as the chunks of a PNG file: in blocks of DEFLATE that are
+// stored as they are (RFC 1951, 3.2.4).
+type storedReader struct {
+	pixels  io.Reader
+	sum     hash.Hash32
+	begun   bool
+	ended   bool
+	pending []byte
+}
+
+// Read reads what is pending, or another block.
+func (r *storedReader) Read(b []byte) (int, error) {
+	if len(r.pending) == 0 {
+		if r.ended {
+			return 0, io.EOF
+		}
+		r.next()
+	}
+	n := copy(b, r.pending)
+	r.pending = r.pending[n:]
+	return n, nil
+}
+
+func (r *storedReader) next() {
+	var content []byte
+	if !r.begun {
+		content, r.begun = []byte{0x78, 0x01}, true // the header of zlib
+	}
+	block := make([]byte, 1<<15)
+	n, err := io.ReadFull(r.pixels, block)
+	r.ended = err != nil
+	final := byte(0)
+	if r.ended {
+		final = 1
+	}
+	_, _ = r.sum.Write(block[:n]) // never fails
+	size := uint16(n)             //nolint:gosec // it is 32,768 at most
+	content = binary.LittleEndian.AppendUint16(append(content, final), size)
+	content = append(binary.LittleEndian.AppendUint16(content, ^size), block[:n]...)
+	if r.ended {
+		content = binary.BigEndian.AppendUint32(content, r.sum.Sum32())
+	}
+	if r.pending = chunk("IDAT", content); r.ended {
+		r.pending = append(r.pending, endPNG...)
+	}
 }

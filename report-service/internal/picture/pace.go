@@ -77,8 +77,9 @@ func (p *pace) step() {
 // A pacedReader takes a step at each Read, and fails once ctx has ended.
 type pacedReader struct {
 	io.Reader
-	ctx  context.Context
-	pace *pace
+	upload []byte // what it reads of
+	ctx    context.Context
+	pace   *pace
 }
 
 func (r pacedReader) Read(b []byte) (int, error) {

@@ -64,6 +64,15 @@ func refuse(reason report.PhotoReason, format string, args ...any) *Refusal {
 	return &Refusal{reason, fmt.Errorf(format, args...)}
 }
 
+// reasonOf returns why a file is refused that cannot be decoded: there are JPEG files which
+// are whole, and which package image/jpeg does not read.
+func reasonOf(err error) report.PhotoReason {
+	if _, ok := errors.AsType[jpeg.UnsupportedError](err); ok {
+		return report.PhotoUnsupported
+	}
+	return report.PhotoDamaged
+}
+
 // A Maker makes pictures. It may be used concurrently: callers wait while their
 // pictures would not fit into the memory together.
 type Maker struct {
@@ -123,7 +132,7 @@ func (m *Maker) Make(ctx context.Context, upload []byte) (made Pictures, err err
 	}
 	config, err := format.config(format.open(upload))
 	if err != nil {
-		return Pictures{}, refuse(report.PhotoDamaged, "read the header: %w", err)
+		return Pictures{}, refuse(reasonOf(err), "read the header: %w", err)
 	}
 	pixels := int64(config.Width) * int64(config.Height)
 	switch {
@@ -149,12 +158,12 @@ func (m *Maker) Make(ctx context.Context, upload []byte) (made Pictures, err err
 		p = m.newPace()
 	}
 	defer p.end()
-	decoded, err := format.decode(pacedReader{format.open(upload), ctx, p})
+	decoded, err := format.decode(pacedReader{format.open(upload), upload, ctx, p})
 	if ctx.Err() != nil {
 		return Pictures{}, fmt.Errorf("decode picture: %w", ctx.Err())
 	}
 	if err != nil {
-		return Pictures{}, refuse(report.PhotoDamaged, "decode: %w", err)
+		return Pictures{}, refuse(reasonOf(err), "decode: %w", err)
 	}
 	// The decoder may have used another header than the one checked above.
 	if b := decoded.Bounds(); int64(b.Dx())*int64(b.Dy()) > pixels {
@@ -242,7 +251,7 @@ func sniff(upload []byte) (format, error) {
 // picture of an animation is decoded.
 var formats = map[string]format{
 	"image/jpeg": {mendJPEG, jpeg.DecodeConfig, jpeg.Decode, jpegMemory, exifJPEG},
-	"image/png":  {mendPNG, png.DecodeConfig, png.Decode, pngMemory, exifPNG},
+	"image/png":  {mendPNG, png.DecodeConfig, decodePNG, pngMemory, exifPNG},
 	"image/webp": {firstPicture, webp.DecodeConfig, webp.Decode, webpMemory, exifWebP},
 	"image/gif":  {whole, gif.DecodeConfig, gif.Decode, gifMemory, exifNone},
 }

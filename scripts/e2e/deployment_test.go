@@ -130,6 +130,44 @@ func TestOwnServersReplaceOurs(t *testing.T) {
 	}
 }
 
+// The images are built from what .dockerignore lets through: each file of ours that a
+// program contains.
+func TestImagesHaveTheirSources(t *testing.T) {
+	t.Parallel()
+	var let, kept []string
+	for line := range strings.Lines(string(must(os.ReadFile(filepath.Join(root(), ".dockerignore"))))) {
+		if name, found := strings.CutPrefix(strings.TrimSpace(line), "!"); found {
+			let = append(let, name)
+		} else if name, found := strings.CutPrefix(strings.TrimSpace(line), "**/"); found {
+			kept = append(kept, name)
+		}
+	}
+	list := exec.Command("go", "list", "-deps", "-f", `{{$dir := .Dir}}{{range .GoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{range .EmbedFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}`,
+		"./migrations/cmd/...", "./report-service/cmd/...", "./notification-service/cmd/...", "./scripts/cmd/mailbox")
+	list.Dir = root()
+	files := 0
+	for file := range strings.FieldsSeq(string(must(list.Output()))) {
+		name, ours := strings.CutPrefix(file, root()+"/")
+		if !ours {
+			continue
+		}
+		files++
+		if !slices.ContainsFunc(let, func(prefix string) bool { return name == prefix || strings.HasPrefix(name, prefix+"/") }) {
+			t.Errorf("%s is in a program, and .dockerignore keeps it from the images", name)
+		}
+		for _, part := range strings.Split(name, "/") {
+			for _, pattern := range kept {
+				if must(filepath.Match(pattern, part)) {
+					t.Errorf("%s is in a program, and .dockerignore keeps it from the images by **/%s", name, pattern)
+				}
+			}
+		}
+	}
+	if files < 100 {
+		t.Errorf("the programs have %d files", files)
+	}
+}
+
 // nginx takes what docs/production.md makes of the gateway's files for Debian's unit: its
 // pid file, its user, and a stderr that is a socket, as systemd gives it.
 func TestGatewayUnderSystemd(t *testing.T) {

@@ -2,6 +2,7 @@
 # Prints how much there is to read and to keep: lines, words, settings, operations.
 # Fails when one is more than scripts/weight.txt allows. A commit that adds more than it
 # removes raises the number there, and its body says what the lines bring.
+# shellcheck disable=SC2317 # the counts are called by name
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -236,7 +236,7 @@ func TestTimeToDrain(t *testing.T) {
 	t.Parallel()
 	shutdown := duration(t, "../../platform/service/serve.go", `shutdownTimeout = (\d+) \* time.Second`) +
 		duration(t, "../../platform/consumer/subscription.go", `drainGrace = (\d+) \* time.Second`)
-	write := duration(t, "../../notification-service/internal/sse/config.go", `STREAM_WRITE_TIMEOUT" envDefault:"(\d+)s"`)
+	write := duration(t, "../../notification-service/internal/sse/config.go", `WriteTimeout time.Duration .envDefault:"(\d+)s"`)
 	for _, drain := range []int{0, 20, 300} {
 		objects, _, err := render(t, "minimal.yaml", fmt.Sprintf("drainSeconds: %d", drain))
 		if err != nil {

@@ -43,7 +43,7 @@ const maxOvertaken = 2
 //
 //   - it is not full, the last batch was large, and 1 ms since the latest
 //     delivery is not over: the backlog fills it;
-//   - it is not full, and CONSUMER_BATCH_WAIT since the last batch began is not
+//   - it is not full, and BatchWait since the last batch began is not
 //     over;
 //   - it is not full, another worker of the queue has a batch in hand, and
 //     20 ms are not over: it grows instead of going beside the other;

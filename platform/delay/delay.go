@@ -43,14 +43,13 @@ var (
 // A Config is what an operator may set by environment.
 type Config struct {
 	Max         int `env:"DELAY_MAX" envDefault:"10000000"`
-	ReleaseRate int `env:"DELAY_RELEASE_RATE" envDefault:"5000"` // per second and replica
+	ReleaseRate int `envDefault:"5000"` // per second and replica
 }
 
 // Validate returns everything that is wrong with c.
 func (c Config) Validate() []config.Fault {
 	var faults config.Faults
 	faults.Check(c.Max >= 0, "DELAY_MAX", "0 or more messages, such as 10000000")
-	faults.Check(c.ReleaseRate >= 1, "DELAY_RELEASE_RATE", "1 or more messages a second, such as 5000")
 	return faults
 }
 

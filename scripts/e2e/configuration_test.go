@@ -43,11 +43,11 @@ func TestWrongEnvironmentStopsTheStart(t *testing.T) {
 	}
 	only := map[string][]struct{ variable, value string }{
 		"report-service": {
-			{"RELAY_WINDOW", "many"}, {"RELAY_WINDOW", "0"}, {"RELAY_LEASE", "1s"}, {"RELAY_MAX_ATTEMPTS", "0"},
+			{"RELAY_LEASE", "soon"}, {"RELAY_LEASE", "1s"}, {"QUESTION_DAYS", "0"},
 		},
 		"notification-service": {
 			{"PREFETCH", "many"}, {"PREFETCH", "0"}, {"RETRY_MAX_ATTEMPTS", "-1"},
-			{"RETRY_DELAYS", "soon"}, {"CONSUMER_BATCH_WAIT", "-1s"}, {"RECONCILIATION_AFTER", "1s"}, {"DRAIN_WINDOW", "-1s"}, {"STREAM_HEARTBEAT", "often"},
+			{"RETRY_DELAYS", "soon"}, {"RECONCILIATION_AFTER", "1s"}, {"DRAIN_WINDOW", "-1s"}, {"STREAM_HEARTBEAT", "often"},
 		},
 	}
 	for name, own := range only {

@@ -44,6 +44,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return fmt.Errorf("load config: %w", err)
 	}
 	log := service.NewLogger(logs, "delivery", cfg.LogLevel)
+	platformconfig.WarnOfRemoved(log, getenv)
 	platformconfig.WarnWithoutTLS(log, map[string]string{
 		"DATABASE_URL": cfg.DatabaseURL, "RABBITMQ_URL": cfg.RabbitURL, "RABBITMQ_MANAGEMENT_URL": cfg.ManagementURL,
 	})

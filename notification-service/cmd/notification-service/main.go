@@ -28,6 +28,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return fmt.Errorf("load config: %w", err)
 	}
 	log := service.NewLogger(logs, "notification", cfg.LogLevel)
+	platformconfig.WarnOfRemoved(log, getenv)
 	platformconfig.WarnWithoutTLS(log, map[string]string{
 		"DATABASE_URL": cfg.DatabaseURL, "RABBITMQ_URL": cfg.RabbitURL,
 		"RABBITMQ_MANAGEMENT_URL": cfg.ManagementURL, "AUTH_JWKS_URL": cfg.Auth.JWKSURL, "GEOCODER_URL": cfg.Geocoder.URL.Server(),

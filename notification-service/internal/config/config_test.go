@@ -30,10 +30,8 @@ func TestEnvironment(t *testing.T) {
 		Wrong: map[string][]string{
 			"RABBITMQ_MANAGEMENT_URL": {"geheim", "amqp://user:geheim@host:5672/", "http://user:geheim@host:port/"},
 			"STREAM_HEARTBEAT":        {"1ms", "20", "2m"},
-			"STREAM_WRITER":           {"pigeon"},
 			"STREAM_MAX":              {"0", "many"},
 			"STREAM_MAX_FEED":         {"0", "20000"},
-			"STREAM_RECONNECT_RATE":   {"0", "fast"},
 			"DRAIN_WINDOW":            {"-1s"},
 			"RETRY_DELAYS":            {"5s,1s"},
 			"PAGE_MAP_FILE":           {"/does/not/exist"},

@@ -25,8 +25,8 @@ type Config struct {
 	MailFrom         string          `env:"MAIL_FROM" example:"CityConnect <no-reply@city.example.org>"`
 	MailBounceDomain string          `env:"MAIL_BOUNCE_DOMAIN" example:"bounces.city.example.org"`
 	MailRate         int             `env:"MAIL_RATE" envDefault:"20"`
-	MailConnections  int             `env:"MAIL_CONNECTIONS" envDefault:"4"`
-	MailTimeout      time.Duration   `env:"MAIL_TIMEOUT" envDefault:"30s"`
+	MailConnections  int             `envDefault:"4"`   // as many as most servers take from one sender
+	MailTimeout      time.Duration   `envDefault:"30s"` // far below the lease of a lane
 	MailRetryDelays  []time.Duration `env:"MAIL_RETRY_DELAYS" envDefault:"1m,5m,30m,2h,8h,24h"`
 	MailDKIMKey      string          `env:"MAIL_DKIM_KEY" lines:"true" example:"the PEM of an RSA or Ed25519 key"`
 	MailDKIMSelector string          `env:"MAIL_DKIM_SELECTOR" example:"city2026"`
@@ -75,12 +75,10 @@ var schemes = map[string]struct {
 
 // Limits of the settings.
 const (
-	minTimeout, maxTimeout = time.Second, 30 * time.Second // far below the lease of a lane
-	maxConnections         = 64
-	maxRate                = 10_000
-	minRetryDelay          = time.Second
-	maxSpread              = 6 * time.Hour // a digest for the morning comes in the morning
-	maxReadFirst           = time.Hour
+	maxRate       = 10_000
+	minRetryDelay = time.Second
+	maxSpread     = 6 * time.Hour // a digest for the morning comes in the morning
+	maxReadFirst  = time.Hour
 )
 
 // perLane is how many mails to one host are under way at once.
@@ -95,8 +93,6 @@ func (c *Config) Enabled() bool { return c.MailURL != "" }
 func (c *Config) Validate() []config.Fault {
 	var faults config.Faults
 	faults.Check(c.MailRate >= 1 && c.MailRate <= maxRate, "MAIL_RATE", "1 to 10000 mails a second, such as 20")
-	faults.Check(c.MailConnections >= 1 && c.MailConnections <= maxConnections, "MAIL_CONNECTIONS", "1 to 64, such as 4")
-	faults.Check(c.MailTimeout >= minTimeout && c.MailTimeout <= maxTimeout, "MAIL_TIMEOUT", "1s to 30s, such as 30s")
 	outside := func(d time.Duration) bool { return d < minRetryDelay || d > Lifetime }
 	faults.Check(!slices.ContainsFunc(c.MailRetryDelays, outside), "MAIL_RETRY_DELAYS", "pauses of 1s to 48h joined by commas, such as 1m,5m,30m")
 	faults.Check(c.DigestSpread >= 0 && c.DigestSpread <= maxSpread, "DIGEST_SPREAD", "0s to 6h, such as 30m")

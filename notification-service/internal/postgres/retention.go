@@ -18,7 +18,7 @@ import (
 // A Retention says how long the data of this service are kept.
 type Retention struct {
 	Notifications retention.Period `env:"NOTIFICATIONS_RETENTION" envDefault:"365d"`
-	ReadMarks     retention.Period `env:"READ_MARKS_RETENTION" envDefault:"365d"`
+	ReadMarks     retention.Period `envDefault:"365d"`
 	Audit         retention.Period `env:"AUDIT_RETENTION" envDefault:"730d"`
 }
 

@@ -15,11 +15,11 @@ type Config struct {
 	// Heartbeat is the longest silence on a stream, ±10 %.
 	Heartbeat time.Duration `env:"STREAM_HEARTBEAT" envDefault:"20s"`
 	// Lifetime is that of a connection, ±20 %.
-	Lifetime time.Duration `env:"STREAM_LIFETIME" envDefault:"30m"`
+	Lifetime time.Duration `envDefault:"30m"`
 	// DrainWindow is how long closing all connections may take.
 	DrainWindow time.Duration `env:"DRAIN_WINDOW" envDefault:"20s"`
 	// WriteTimeout is how long a client may read nothing.
-	WriteTimeout time.Duration `env:"STREAM_WRITE_TIMEOUT" envDefault:"5s"`
+	WriteTimeout time.Duration `envDefault:"5s"`
 	// CompareEvery is the time between two comparisons with the database.
 	CompareEvery time.Duration `env:"STREAM_COMPARE_EVERY" envDefault:"30s"`
 	// MaxStreams bounds the connections of this replica. Further clients come
@@ -31,13 +31,13 @@ type Config struct {
 	MaxFeed int `env:"STREAM_MAX_FEED" envDefault:"10000"`
 	// MaxPerUser bounds the connections of one user. The oldest is closed for a new one.
 	// Eight times as many may be opened in a minute.
-	MaxPerUser int `env:"STREAM_MAX_PER_USER" envDefault:"8"`
+	MaxPerUser int `envDefault:"8"`
 	// ReconnectRate is how many clients a second are to come back at most when all
 	// streams of this replica break at once. The server that ends TLS needs a core
 	// for each 2,000 of them.
-	ReconnectRate int `env:"STREAM_RECONNECT_RATE" envDefault:"10000"`
+	ReconnectRate int `envDefault:"10000"`
 	// Writer says who writes to the clients.
-	Writer Writer `env:"STREAM_WRITER" envDefault:"shared"`
+	Writer Writer `envDefault:"shared"`
 }
 
 // A Writer names a transport.
@@ -64,20 +64,12 @@ func (c Config) Validate() []config.Fault {
 	var faults config.Faults
 	faults.Check(c.Heartbeat >= 100*time.Millisecond && c.Heartbeat <= time.Minute,
 		"STREAM_HEARTBEAT", "100ms to 1m, such as 20s")
-	faults.Check(c.Lifetime >= time.Second && c.Lifetime <= 24*time.Hour,
-		"STREAM_LIFETIME", "1s to 24h, such as 30m")
 	faults.Check(c.DrainWindow >= 0 && c.DrainWindow <= 5*time.Minute,
 		"DRAIN_WINDOW", "0s to 5m, such as 20s")
-	faults.Check(c.WriteTimeout >= 100*time.Millisecond && c.WriteTimeout <= time.Minute,
-		"STREAM_WRITE_TIMEOUT", "100ms to 1m, such as 5s")
 	faults.Check(c.CompareEvery >= 100*time.Millisecond && c.CompareEvery <= time.Hour,
 		"STREAM_COMPARE_EVERY", "100ms to 1h, such as 30s")
 	faults.Check(c.MaxStreams > 0, "STREAM_MAX", "a positive number, such as 20000")
 	faults.Check(c.MaxFeed > 0 && (c.MaxFeed < c.MaxStreams || c.MaxStreams <= 0), "STREAM_MAX_FEED", "a positive number below STREAM_MAX, such as 10000")
-	faults.Check(c.MaxPerUser > 0, "STREAM_MAX_PER_USER", "a positive number, such as 8")
-	faults.Check(c.ReconnectRate > 0, "STREAM_RECONNECT_RATE", "a positive number, such as 10000")
-	faults.Check(c.Writer == Shared || c.Writer == PerRequest,
-		"STREAM_WRITER", "shared or per-request")
 	return faults
 }
 

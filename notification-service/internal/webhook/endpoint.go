@@ -23,12 +23,12 @@ type State string
 
 // The states of an endpoint:
 //
-//	            operator, 410 Gone, failing for WEBHOOK_DISABLE_AFTER
+//	            operator, 410 Gone, failing for DisableAfter
 //	Enabled ──────────────────────────────────────────────────────────► Disabled
 //	   ▲                                                                   │
 //	   └───────── operator: send held deliveries, or cancel ◄──────────────┘
 //
-// The events of a disabled endpoint are held for it. At half of WEBHOOK_DISABLE_AFTER
+// The events of a disabled endpoint are held for it. At half of DisableAfter
 // operators are warned.
 const (
 	Enabled  State = "enabled"

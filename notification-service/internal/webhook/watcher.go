@@ -41,7 +41,7 @@ type Watcher struct {
 // NewWatcher returns a Watcher of endpoints that are disabled after disableAfter.
 func NewWatcher(store WatchedStore, disableAfter time.Duration, reg prometheus.Registerer, log zerolog.Logger) *Watcher {
 	return &Watcher{store: store, disableAfter: disableAfter, log: log, failing: promauto.With(reg).NewGauge(prometheus.GaugeOpts{
-		Name: "webhook_endpoints_failing", Help: "Enabled endpoints that have failed for half of WEBHOOK_DISABLE_AFTER or longer, in the whole database.",
+		Name: "webhook_endpoints_failing", Help: "Enabled endpoints that have failed for 60 hours or longer, in the whole database.",
 	})}
 }
 

@@ -52,7 +52,7 @@ func TestWatcher(t *testing.T) {
 				t.Fatal("there is no gauge")
 			}
 			if err := testutil.GatherAndCompare(reg, strings.NewReader(`
-				# HELP webhook_endpoints_failing Enabled endpoints that have failed for half of WEBHOOK_DISABLE_AFTER or longer, in the whole database.
+				# HELP webhook_endpoints_failing Enabled endpoints that have failed for 60 hours or longer, in the whole database.
 				# TYPE webhook_endpoints_failing gauge
 				webhook_endpoints_failing 1
 			`)); err == nil {

@@ -44,6 +44,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	// The garbage of one picture is collected before the limit is reached.
 	debug.SetMemoryLimit(int64(cfg.Memory))
 	log := service.NewLogger(logs, "photo", cfg.LogLevel)
+	platformconfig.WarnOfRemoved(log, getenv)
 	platformconfig.WarnWithoutTLS(log, map[string]string{
 		"DATABASE_URL": cfg.DatabaseURL, "RABBITMQ_URL": cfg.RabbitURL, "RABBITMQ_MANAGEMENT_URL": cfg.ManagementURL,
 	})
@@ -79,7 +80,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	announcer := photoworker.NewAnnouncer(cfg.RabbitURL, cfg.Topology, cfg.Keys, log)
 	d := photoworker.Dependencies{
 		Store: postgres.NewPhotoChecks(postgres.NewDB(pool, cfg.Keys, waker.Wake, postgres.Rules{})), Files: files,
-		Maker: picture.NewMaker(cfg.MaxPixels, cfg.Budget(), cfg.Share), Lanes: cfg.Lanes(), Hold: cfg.Hold(),
+		Maker: picture.NewMaker(config.MaxPixels, cfg.Budget(), config.LargeShare), Lanes: cfg.Lanes(), Hold: cfg.Hold(),
 		Tell: announcer.Tell, Stopping: ctx, Log: log, Metrics: metrics,
 	}
 	if cfg.ClamdURL != "" {

@@ -45,6 +45,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return fmt.Errorf("load config: %w", err)
 	}
 	log := service.NewLogger(logs, "report", cfg.LogLevel)
+	platformconfig.WarnOfRemoved(log, getenv)
 	platformconfig.WarnWithoutTLS(log, map[string]string{
 		"DATABASE_URL": cfg.DatabaseURL, "RABBITMQ_URL": cfg.RabbitURL, "AUTH_JWKS_URL": cfg.Auth.JWKSURL,
 	})

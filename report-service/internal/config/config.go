@@ -37,7 +37,7 @@ type Config struct {
 	// Open311 says whether applications of others read and file reports by Open311, and
 	// Open311PerKey how often each may file.
 	Open311       config.Switch   `env:"OPEN311" envDefault:"off" example:"on"`
-	Open311PerKey ratelimit.Limit `env:"OPEN311_PER_KEY" envDefault:"600/1h"`
+	Open311PerKey ratelimit.Limit `envDefault:"600/1h"`
 
 	// QuestionDays is on how many days the city works until a reporter must have answered.
 	QuestionDays int `env:"QUESTION_DAYS" envDefault:"10" example:"5"`
@@ -50,7 +50,7 @@ type Config struct {
 	// GuestReports is how many reports a guest files in a day, GuestsPerAddress how many
 	// guests come from an address, and the others say what guests may do besides.
 	GuestReports     int             `env:"GUEST_REPORTS" envDefault:"5"`
-	GuestsPerAddress ratelimit.Limit `env:"GUESTS_PER_ADDRESS" envDefault:"20/1h"`
+	GuestsPerAddress ratelimit.Limit `envDefault:"20/1h"`
 	GuestVotes       config.Switch   `env:"GUEST_VOTES" envDefault:"off" example:"on"`
 	GuestComments    config.Switch   `env:"GUEST_COMMENTS" envDefault:"off" example:"on"`
 

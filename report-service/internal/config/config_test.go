@@ -28,9 +28,7 @@ func TestEnvironment(t *testing.T) {
 		Type: reflect.TypeFor[config.Config](),
 		Load: func(getenv func(string) string) error { _, err := config.Load(getenv); return err },
 		Wrong: map[string][]string{
-			"RELAY_WINDOW":    {"0", "many"},
 			"RELAY_LEASE":     {"1s", "14"},
-			"RELAY_RETRY_MIN": {"2m"},
 			"AUDIT_RETENTION": {"23h", "ever"},
 			"MAP_BOUNDS":      {"Bogor", "1,4,3,2"},
 			"CITY_NAME":       {"<geheim>"},
@@ -47,8 +45,7 @@ func TestEnvironment(t *testing.T) {
 			"PHOTO_S3_SECRET_KEY": {"geheim"}, // without the other
 		},
 		Faults: map[string]string{
-			"RELAY_WINDOW": "many", "RELAY_LEASE": "1s",
-			"RELAY_RETRY_MAX": "soon", // which RELAY_RETRY_MIN must not exceed
+			"RELAY_LEASE": "1s", "QUESTION_DAYS": "soon", "OPEN311": "yes",
 		},
 	})
 }

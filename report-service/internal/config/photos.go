@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"runtime"
 	"slices"
 	"time"
@@ -46,16 +45,20 @@ type Worker struct {
 	Moderation string `env:"PHOTO_MODERATION" envDefault:"off"`
 	// Guests is that of report-service: where people report without an account, photos of
 	// all residents are held.
-	Guests    config.Switch `env:"GUESTS" envDefault:"off" example:"on"`
-	MaxPixels int64         `env:"PHOTO_MAX_PIXELS" envDefault:"50000000"`
-	Memory    Size          `env:"PHOTO_MEMORY" envDefault:"512MiB"`
-	Workers   int           `env:"PHOTO_WORKERS" envDefault:"0"`
-	Share     float64       `env:"PHOTO_PROCESSOR_SHARE" envDefault:"0.1"`
-	Timeout   time.Duration `env:"PHOTO_TIMEOUT" envDefault:"1m"`
-	ClamdURL  string        `env:"CLAMD_URL" example:"tcp://clamd:3310"`
+	Guests config.Switch `env:"GUESTS" envDefault:"off" example:"on"`
+	Memory Size          `env:"PHOTO_MEMORY" envDefault:"512MiB"`
+	// Timeout is how long a picture may take, of which the largest takes some fifteen
+	// seconds. It is the same everywhere but in tests.
+	Timeout  time.Duration `envDefault:"1m"`
+	ClamdURL string        `env:"CLAMD_URL" example:"tcp://clamd:3310"`
 }
 
 const (
+	// MaxPixels is what a photo may have: half as much again as telephones make.
+	MaxPixels = 50_000_000
+	// LargeShare is how much of a processor a large picture takes, so that requests
+	// hardly wait for it.
+	LargeShare = 0.1
 	// reserve is what the worker needs of its memory besides photos.
 	reserve = 64 << 20
 	// uploadMemory is how much a photo takes while it waits for the memory of
@@ -91,14 +94,7 @@ func (w *Worker) validate() []config.Fault {
 	faults := config.Faults(slices.Concat(config.ValidateAddr("OPERATIONS_ADDR", w.Operations), w.Service.Validate(), w.Photos.validate()))
 	faults.Check(topology.ValidManagementURL(w.ManagementURL), "RABBITMQ_MANAGEMENT_URL", "a URL such as http://user:password@rabbitmq.example.org:15672")
 	faults.Check(w.Moderation == "off" || w.Moderation == "before", "PHOTO_MODERATION", "off or before")
-	faults.Check(w.MaxPixels >= 1_000_000 && w.MaxPixels <= 144_000_000, "PHOTO_MAX_PIXELS", "1000000 to 144000000, such as 50000000")
 	faults.Check(w.Memory >= minMemory, "PHOTO_MEMORY", "192MiB or more, such as 512MiB")
-	faults.Check(w.Workers >= 0 && w.Workers <= maxPhotoWorkers, "PHOTO_WORKERS", fmt.Sprintf("1 to %d, or 0 for as many as there are processors but one", maxPhotoWorkers))
-	if w.Memory >= minMemory && w.Workers <= maxPhotoWorkers {
-		faults.Check(w.Workers <= w.mostWorkers(), "PHOTO_WORKERS", fmt.Sprintf("%d or less, unless PHOTO_MEMORY is raised", w.mostWorkers()))
-	}
-	faults.Check(w.Share >= 0.05 && w.Share <= 1, "PHOTO_PROCESSOR_SHARE", "0.05 to 1, such as 0.1")
-	faults.Check(w.Timeout >= 5*time.Second && w.Timeout <= 5*time.Minute, "PHOTO_TIMEOUT", "5s to 5m, such as 1m")
 	if w.ClamdURL != "" {
 		_, err := clamd.New(w.ClamdURL)
 		faults.Check(err == nil, "CLAMD_URL", clamd.Example)
@@ -106,13 +102,10 @@ func (w *Worker) validate() []config.Fault {
 	return faults
 }
 
-// atOnce is how many photos are checked at a time. By default one processor is
+// atOnce is how many photos are checked at a time. One processor is
 // left to requests, which would wait for pictures otherwise; and the uploads
 // that wait for memory take half of it at most.
 func (w *Worker) atOnce() int {
-	if w.Workers > 0 {
-		return w.Workers
-	}
 	return min(max(1, runtime.GOMAXPROCS(0)-1), maxPhotoWorkers, w.mostWorkers())
 }
 

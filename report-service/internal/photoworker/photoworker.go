@@ -163,7 +163,7 @@ const maxTooSlow = 3
 
 // errTooSlow says that the work on a picture took longer than it may. That spends an
 // attempt, and says nothing about the database.
-var errTooSlow = &failure.Error{Class: failure.Transient, Text: "the picture was not made within PHOTO_TIMEOUT"}
+var errTooSlow = &failure.Error{Class: failure.Transient, Text: "the picture was not made in time"}
 
 func label(v report.Judgement) string {
 	if v.Reason != "" {
@@ -251,7 +251,7 @@ func (w *Worker) untilStopped(ctx context.Context) (context.Context, context.Can
 // log.
 func (w *Worker) away(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil { // the time is over, so this counts as an attempt
-		return &failure.Error{Class: failure.Transient, Text: what + " did not answer within PHOTO_TIMEOUT", Err: err}
+		return &failure.Error{Class: failure.Transient, Text: what + " did not answer in time", Err: err}
 	}
 	w.Log.Warn().Err(err).Msg(what + " cannot be used, photos wait until it can")
 	return &failure.Error{Class: failure.Away, Text: what + " cannot be used", Err: err}

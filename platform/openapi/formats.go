@@ -54,9 +54,10 @@ var tidyForms = map[string]func(string) string{
 	"date-time": tidyTime,
 }
 
-// looseTime has the spellings of a time that RFC 3339 (5.6) allows for, and a zone
-// whose + was not encoded in a query, where it means a space.
-var looseTime = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ]([0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)(?:([Zz])|([-+ ])([0-9]{2}:[0-9]{2}))$`)
+// looseTime has the spellings of a time that RFC 3339 (5.6) allows for, a zone without a
+// colon, as strftime writes it, and one whose + was not encoded in a query, where it means a
+// space.
+var looseTime = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ]([0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)(?:([Zz])|([-+ ])([0-9]{2}):?([0-9]{2}))$`)
 
 // tidyTime returns s in the one spelling of a time that package time reads.
 func tidyTime(s string) string {
@@ -67,7 +68,7 @@ func tidyTime(s string) string {
 	}
 	zone := strings.ToUpper(parts[3])
 	if zone == "" {
-		zone = strings.Replace(parts[4], " ", "+", 1) + parts[5]
+		zone = strings.Replace(parts[4], " ", "+", 1) + parts[5] + ":" + parts[6]
 	}
 	return parts[1] + "T" + parts[2] + zone
 }

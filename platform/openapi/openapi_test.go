@@ -159,6 +159,7 @@ func TestFaultsAreTold(t *testing.T) {
 		{path + "?since=2026-11-22T08:00:00+07:00", `{"name":"x"}`, nil},
 		{path + "?since=2026-11-22t08:00:00.5z", `{"name":"x"}`, nil},
 		{path + "?since=2026-11-22%2008:00:00-07:00%20", `{"name":"x"}`, nil},
+		{path + "?since=2026-11-22T08:00:00%2B0700", `{"name":"x"}`, nil},
 		{path + "?since=2026-11-22T08:00:00", `{"name":"x"}`, []string{"since: " + wantTime}},
 		{path + "?since=2026-11-22", `{"name":"x"}`, []string{"since: " + wantTime}},
 		{path, `{"name":"x","title":"\ud83d\ude80 up","story":""}`, nil},

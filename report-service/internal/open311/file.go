@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -151,32 +152,39 @@ func (h handlers) read(r *http.Request, form url.Values) (report.Filing, error) 
 	if err != nil {
 		return report.Filing{}, err
 	}
-	if err := category.Usable(h.Language); err != nil {
+	if err := category.Usable(h.Languages...); err != nil {
 		return report.Filing{}, refuse(http.StatusBadRequest, "service_code: "+err.Error())
 	}
 	if err := report.CheckPosition(place, h.City); err != nil {
 		return report.Filing{}, err
 	}
-	if title == "" {
-		title, story = titleOf(story)
+	if first, rest := titleOf(story); title == "" {
+		title, story = first, rest
+	} else if fixMyStreet.MatchString(story) {
+		story = rest
 	}
 	return report.New(report.Draft{
-		Title: cmp.Or(title, category.Text(h.Language).Name), Description: story, Category: category,
+		Title: cmp.Or(title, category.Text(h.Languages...).Name), Description: story, Category: category,
 		Position: place, Address: street, Privacy: report.Anonymous,
 	}, report.Reporter{}, time.Now())
 }
 
 // titleOf splits a story into its first line and the rest, as clients without titles
 // write. A first line that is too long stays, and its beginning is the title. FixMyStreet
-// marks the title.
+// marks both, and adds where it has the report, and its name.
 func titleOf(story string) (title, rest string) {
+	if parts := fixMyStreet.FindStringSubmatch(strings.TrimSpace(story)); parts != nil {
+		story = strings.Join(strings.Fields(parts[1]), " ") + "\n" + parts[2]
+	}
 	first, rest, _ := strings.Cut(strings.TrimSpace(story), "\n")
-	first = strings.TrimSpace(strings.TrimPrefix(first, "title:"))
 	if utf8.RuneCountInString(first) > maxTitle {
 		return text.Shorten(first, maxTitle-1) + "…", strings.TrimSpace(story)
 	}
 	return first, strings.TrimSpace(rest)
 }
+
+// fixMyStreet is the form of its descriptions, in which what begins with url is left out.
+var fixMyStreet = regexp.MustCompile(`(?s)^title:(.*?)\n\s*detail:(.*?)(?:\n\s*url:.*)?$`)
 
 // line returns a text of one line, without what nobody sees.
 func (p *parameters) line(name string, most int) string { return p.text(name, most, text.CleanLine) }

@@ -47,7 +47,7 @@ type Config struct {
 	Filer      Filer
 	Categories Categories
 	CityName   string
-	Language   string          // the city's first
+	Languages  []string        // the city's, the first one first
 	City       *report.Box     // where reports may be; everywhere if it is nil
 	PerKey     ratelimit.Limit // how often an application may file
 	Errors     service.Errors

@@ -113,7 +113,7 @@ func newCity() *city {
 func (c *city) serve(t testing.TB) http.Handler {
 	t.Helper()
 	h, err := open311.New(open311.Config{
-		Store: c, Filer: c, Categories: c, CityName: "Kota Bogor", Language: "en",
+		Store: c, Filer: c, Categories: c, CityName: "Kota Bogor", Languages: []string{"en"},
 		City: &report.Box{West: 107, South: -7, East: 108, North: -6}, PerKey: ratelimit.Limit{Turns: 1000, Period: time.Hour},
 		Errors: service.Errors{Log: zerolog.New(io.Discard)},
 		Costly: func(ctx context.Context, _ *http.Request, work func(context.Context) error) error { return work(ctx) },
@@ -229,7 +229,19 @@ func TestQueries(t *testing.T) {
 			t.Errorf("%s asks for\n%s, want\n%s", query, got, expected)
 		}
 	}
+	for _, date := range []string{ // as strftime, SQL, Python, Ruby, PHP, Perl and JavaScript write it
+		"2026-11-01T07:00:00%2B0700", "2026-11-01T07:00:00%2B07:00", "2026-11-01T07:00:00+0700", "2026-11-01T07:00:00+07", "2026-11-01+07:00:00%2B07",
+		"2026-11-01T00:00:00Z", "2026-11-01T00:00:00z", "2026-11-01t00:00:00.000Z", "2026-11-01T00:00:00,5Z", "2026-11-01T00:00:00+UTC", "2026-11-01T00:00:00%2B0000", "2026-11-01T00:00:00-0000",
+		"2026-11-01T00:00:00.123456", "2026-11-01+00:00:00", "2026-11-01T00:00", "2026-11-01T00:00Z", "20261101T000000Z", "20261101T070000%2B0700", "2026-11-01", "20261101", "+2026-11-01T00:00:00Z+",
+	} {
+		c := newCity()
+		w := ask(c.serve(t), "/v2/requests.xml?start_date="+date, nil)
+		if got := c.asked.Filter.FiledFrom; w.Code != 200 || !got.Equal(at("2026-11-01T00:00:00Z")) {
+			t.Errorf("%s is %s: %d %s", date, got, w.Code, w.Body)
+		}
+	}
 	for _, query := range []string{
+		"start_date=2026-13-01", "start_date=2026-02-30T00:00:00Z", "start_date=1764547200", "start_date=2026-11-01T25:00:00Z", "start_date=01/11/2026",
 		"status=done", "start_date=yesterday", "page=0", "page=x", "page_size=1001", "lat=91&long=1&radius=1", "lat=1", "long=NaN", "lat=1&long=1",
 		"lat=1&long=1&radius=-1", "lat=1&long=1&radius=50001", "%zz", "service_request_id=" + strings.Repeat("x,", 1001),
 	} {
@@ -263,9 +275,11 @@ func TestFiling(t *testing.T) {
 		change             url.Values
 		title, description string
 	}{
-		"FixMyStreet":        {nil, "A deep hole", "detail: Since Monday.\n\nurl: https://fms.example/report/1\n\nSubmitted via FixMyStreet"},
+		"FixMyStreet":        {nil, "A deep hole", "Since Monday."},
 		"one line":           {url.Values{"description": {" Dark\x00\x07 lamp "}}, "", ""}, // refused: a NUL
 		"a control":          {url.Values{"description": {" Dark\x07 lamp\r\n"}}, "Dark lamp", ""},
+		"FixMyStreet, more":  {url.Values{"description": {"title: A\n\ndetail: See\n\nurl of the shop: none\n\nurl: https://fms.example/report/1\n"}}, "A", "See\n\nurl of the shop: none"},
+		"FixMyStreet, both":  {url.Values{"attribute[title]": {"Mine"}, "description": {"title: A\n\ndetail: See\n\nurl: https://fms.example/report/1"}}, "Mine", "See"},
 		"a title of its own": {url.Values{"attribute[title]": {"Dark\nlamp"}, "description": {"Since Monday."}}, "Dark lamp", "Since Monday."},
 		"nothing said":       {url.Values{"description": {}}, "Roads & potholes", ""},
 		"a long line":        {url.Values{"description": {strings.Repeat("ab ", 60)}}, strings.TrimSpace(strings.Repeat("ab ", 40)[:119]) + "…", strings.TrimSpace(strings.Repeat("ab ", 60))},

@@ -1,10 +1,12 @@
 package open311
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -108,7 +110,7 @@ func (h handlers) list(r *http.Request, q report.RequestQuery) (items[requested]
 	}
 	names := make(map[int32]string, len(categories.Categories))
 	for _, c := range categories.Categories {
-		names[c.ID] = printable(c.Text(h.Language).Name)
+		names[c.ID] = printable(c.Text(h.Languages...).Name)
 	}
 	var found []report.ServiceRequest
 	err = h.Costly(r.Context(), r, func(ctx context.Context) (err error) {
@@ -221,21 +223,25 @@ func (p *parameters) list(name string) []string {
 	return list
 }
 
-// layouts are those of times, with a zone or in UTC.
-var layouts = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", time.DateOnly}
+// looseTime has the spellings of a time (ISO 8601) that programs send: with and without
+// separators, seconds and their fractions, and with the zone in full, in hours or left out.
+// A plus that was not escaped arrives as a space.
+var looseTime = regexp.MustCompile(`(?i)^(\d{4})-?(\d\d)-?(\d\d)(?:[t ](\d\d):?(\d\d)(?::?(\d\d)(?:[.,]\d+)?)?)?(?: ?(z|utc|gmt)|([ +-])(\d\d)(?::?(\d\d))?)?$`)
 
 // time returns the time in a parameter, zero for none.
 func (p *parameters) time(name string) time.Time {
-	text := p.values.Get(name)
+	text := strings.TrimSpace(p.values.Get(name))
 	if text == "" {
 		return time.Time{}
 	}
-	// A plus that was not escaped arrives as a space.
-	if at := strings.LastIndexByte(text, ' '); at == len(text)-len(" 07:00") {
-		text = text[:at] + "+" + text[at+1:]
-	}
-	for _, layout := range layouts {
-		if t, err := time.Parse(layout, text); err == nil {
+	if part := looseTime.FindStringSubmatch(text); part != nil {
+		or := func(i int) string { return cmp.Or(part[i], "00") }
+		zone := "Z"
+		if part[9] != "" {
+			zone = strings.ReplaceAll(part[8], " ", "+") + part[9] + ":" + or(10)
+		}
+		t, err := time.Parse(time.RFC3339, fmt.Sprintf("%s-%s-%sT%s:%s:%s%s", part[1], part[2], part[3], or(4), or(5), or(6), zone))
+		if err == nil {
 			return t.UTC()
 		}
 	}

@@ -70,7 +70,7 @@ func (h handlers) services(r *http.Request) (any, error) {
 		if c.Retired || !c.Accepts {
 			continue
 		}
-		text := c.Text(h.Language)
+		text := c.Text(h.Languages...)
 		list.all = append(list.all, offered{
 			Code: codeOf(c.ID), Name: printable(text.Name), Description: printable(text.Hint),
 			Type: "realtime", Group: printable(text.Group),

@@ -157,6 +157,13 @@ func run(ctx context.Context, url string, db Database, step func(*migrate.Migrat
 	if err := conn.PingContext(ctx); err != nil { // reached at all? said before golang-migrate's own words
 		return fmt.Errorf("reach %s database: %w", db, err)
 	}
+	var encoding string
+	if err := conn.QueryRowContext(ctx, "show server_encoding").Scan(&encoding); err != nil {
+		return fmt.Errorf("read the encoding of the %s database: %w", db, err)
+	}
+	if encoding != "UTF8" { // it could not keep every text, and later migrations need it
+		return fmt.Errorf("the %s database has the encoding %s, must have UTF8: create it with `encoding 'UTF8' template template0`", db, encoding)
+	}
 	driver, err := migratepgx.WithInstance(conn, &migratepgx.Config{})
 	if err != nil {
 		return fmt.Errorf("prepare %s database: %w", db, err)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/migrations"
@@ -41,6 +42,30 @@ func TestDownAndUpAgain(t *testing.T) {
 				t.Errorf("Up after Down: %v", err)
 			}
 		})
+	}
+}
+
+// A database that cannot keep every text is refused before the first migration.
+func TestOtherEncodingIsRefused(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Report(t)
+	name := pgx.Identifier{pool.Config().ConnConfig.Database + "_latin1"}.Sanitize()
+	if _, err := pool.Exec(t.Context(), `create database `+name+` encoding 'LATIN1' locale 'C' template template0`); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = pool.Exec(context.WithoutCancel(t.Context()), `drop database `+name) })
+	url := strings.Replace(pool.Config().ConnString(), "/"+pool.Config().ConnConfig.Database, "/"+pool.Config().ConnConfig.Database+"_latin1", 1)
+	if err := migrations.Up(t.Context(), url, migrations.Report); err == nil || !strings.Contains(err.Error(), "has the encoding LATIN1, must have UTF8") {
+		t.Errorf("Up: %v, want that the encoding must be UTF8", err)
+	}
+	var tables int
+	other, err := pgxpool.New(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := other.QueryRow(t.Context(), `select count(*) from pg_tables where schemaname = 'public'`).Scan(&tables); err != nil || tables != 0 {
+		t.Errorf("%d tables (error %v), want none", tables, err)
 	}
 }
 

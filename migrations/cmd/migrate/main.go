@@ -47,8 +47,21 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	flags.SetOutput(io.Discard) // the returned error says it
 	name := flags.String("database", "", "report or notification")
 	drop := flags.Bool("drop-all-data", false, "confirm what down does")
-	if err := flags.Parse(args[1:]); err != nil {
-		return fmt.Errorf("%w; %s", err, usage)
+	command := ""
+	for rest := args; ; rest = flags.Args()[1:] { // flags are before and behind the command
+		if err := flags.Parse(rest); err != nil {
+			return fmt.Errorf("%w; %s", err, usage)
+		}
+		if flags.NArg() == 0 {
+			break
+		}
+		if command != "" {
+			return fmt.Errorf("%q: must be one command; %s", flags.Arg(0), usage)
+		}
+		command = flags.Arg(0)
+	}
+	if command == "" {
+		return errors.New(usage)
 	}
 	db := migrations.Database(*name)
 	if db != migrations.Report && db != migrations.Notification {
@@ -58,7 +71,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	if err != nil {
 		return err
 	}
-	switch args[0] {
+	switch command {
 	case "up":
 		err = migrations.Up(ctx, url, db)
 	case "down":
@@ -68,7 +81,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 		err = migrations.Down(ctx, url, db)
 	case "version":
 	default:
-		return fmt.Errorf("unknown command %q; %s", args[0], usage)
+		return fmt.Errorf("unknown command %q; %s", command, usage)
 	}
 	if err != nil {
 		return err

@@ -18,6 +18,10 @@ func TestRunNamesWhatIsWrong(t *testing.T) {
 	}{
 		{"no command", nil, nil, "usage: "},
 		{"unknown database", []string{"up", "-database", "votes"}, nil, `-database "votes": must be report or notification`},
+		{"flags first", []string{"-database", "report", "up"}, nil, "DATABASE_URL: must be set"},
+		{"flags around", []string{"-drop-all-data", "down", "-database=votes"}, nil, `-database "votes"`},
+		{"flags alone", []string{"-database", "report"}, nil, "usage: "},
+		{"two commands", []string{"up", "-database", "report", "down"}, nil, `"down": must be one command`},
 		{"unknown flag", []string{"up", "-all"}, nil, "-all"},
 		{"no URL", []string{"up", "-database", "report"}, nil, "DATABASE_URL: must be set"},
 		{"URL file away", []string{"up", "-database", "report"}, map[string]string{"DATABASE_URL_FILE": "/nowhere"}, "DATABASE_URL_FILE: "},

@@ -178,7 +178,10 @@ func (c *Client) Search(ctx context.Context, words, language string) ([]Place, e
 	}
 	p := url.Values{"q": {words}, "limit": {strconv.Itoa(MaxFound)}}
 	if c.city != nil {
-		corners := fmt.Sprintf("%g,%g,%g,%g", c.city.West, c.city.South, c.city.East, c.city.North)
+		var corners string
+		for i, n := range []float64{c.city.West, c.city.South, c.city.East, c.city.North} {
+			corners += strings.Repeat(",", min(i, 1)) + strconv.FormatFloat(n, 'f', -1, 64) // without an exponent
+		}
 		if c.address.isPhoton() {
 			p.Set("bbox", corners)
 		} else {

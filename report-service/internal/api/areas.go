@@ -49,7 +49,7 @@ func (h Areas) list(w http.ResponseWriter, r *http.Request) error {
 		outlines = list.Outlines()
 	}
 	for i, a := range list.InUse() {
-		feature := reportapi.AreaFeature{Type: "Feature", Properties: reportapi.AreaProperties{Code: a.Code, Name: a.Name(language, h.Languages[0])}}
+		feature := reportapi.AreaFeature{Type: "Feature", Properties: reportapi.AreaProperties{Code: a.Code, Name: a.Name(append([]string{language}, h.Languages...)...)}}
 		if !without {
 			feature.Geometry = multiPolygon(outlines[i])
 		}

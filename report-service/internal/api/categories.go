@@ -39,7 +39,7 @@ func (h Categories) list(w http.ResponseWriter, r *http.Request) error {
 		if c.Retired && !all {
 			continue
 		}
-		t := c.Text(language, h.Languages[0])
+		t := c.Text(append([]string{language}, h.Languages...)...)
 		out.Categories = append(out.Categories, reportapi.Category{
 			ID: c.ID, Name: t.Name, Hint: t.Hint, Group: t.Group, Icon: c.Icon, AcceptsReports: c.Accepts && !c.Retired, Retired: c.Retired,
 		})

@@ -247,6 +247,19 @@ func (s *testServer) html(path string) string {
 	return string(body)
 }
 
+// Where the reader's language, and the city's first one, have no texts, another one of the
+// city's has.
+func TestNextLanguageOfTheCity(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(p *parts) { p.Languages = []string{"su", "id"} })
+	for _, accepted := range []string{"su", "en", ""} {
+		list, _ := ok[reportapi.CategoryList](s, call{method: "GET", path: "/categories", headers: map[string]string{"Accept-Language": accepted}}, http.StatusOK)
+		if got := list.Categories[1].Name; got != "Lampu jalan dan lampu lalu lintas" {
+			t.Errorf("for %q: %q, want the Indonesian name", accepted, got)
+		}
+	}
+}
+
 // A city that begins to use another language goes on with the texts of its first one
 // until it has written others.
 func TestLanguageWithoutTexts(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // exportColumns are the first line of an export.
 var exportColumns = []string{
 	"id", "created_at", "updated_at", "status", "category_id", "category", "title", "address", "latitude", "longitude",
-	"score", "department", "assignee", "duplicate_of", "area", "visibility",
+	"score", "department", "assignee", "duplicate_of", "area", "visibility", "number",
 }
 
 // Exports are the queue as a file.
@@ -78,14 +78,18 @@ var cells = map[string]func(*report.Report) string{
 	"score":      func(r *report.Report) string { return strconv.FormatInt(r.Score, 10) },
 	"area":       func(r *report.Report) string { return r.Area.Code },
 	"visibility": func(r *report.Report) string { return string(r.Visibility) },
+	"number":     func(r *report.Report) string { return report.Reference(r.ID) },
 }
 
 func degrees(p *report.Position, of func(report.Position) float64) string {
 	if p == nil {
 		return ""
 	}
-	return strconv.FormatFloat(of(*p), 'f', -1, 64)
+	return decimal(of(*p))
 }
+
+// decimal returns n without an exponent, which few readers of texts know.
+func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 func exportLine(t report.Task) []string {
 	return each(exportColumns, func(column string) string {

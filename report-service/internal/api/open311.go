@@ -34,7 +34,7 @@ func (h Open311) Handler(log zerolog.Logger) (http.Handler, error) {
 		return nil, nil
 	}
 	return open311.New(open311.Config{
-		Store: h.Applications, Filer: h.Reports, Categories: h.Categories, CityName: h.Name, Language: h.Languages[0], City: h.Bounds,
+		Store: h.Applications, Filer: h.Reports, Categories: h.Categories, CityName: h.Name, Languages: h.Languages, City: h.Bounds,
 		PerKey: h.PerKey, Errors: service.Errors{Log: log, Problems: problems}, Origin: origin, Costly: h.Gates.do,
 	})
 }

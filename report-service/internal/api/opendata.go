@@ -143,7 +143,7 @@ func (h OpenData) openFilter(w http.ResponseWriter, r *http.Request) (filter rep
 		}
 		names = make(map[int32]string, len(categories.Categories))
 		for _, c := range categories.Categories {
-			names[c.ID] = c.Text(h.Languages[0]).Name
+			names[c.ID] = c.Text(h.Languages...).Name
 		}
 	}
 	tag := service.Tag(fmt.Appendf(nil, "%s %d %q %s", r.URL.Path, categories.Revision, h.Name, fingerprint))
@@ -238,7 +238,7 @@ func atomEntryOf(v report.View, category string, words wordsOfPreview, origin st
 		Summary: words.describe(v, category),
 	}
 	if v.Position != nil {
-		e.Point = fmt.Sprintf("%v %v", v.Position.Latitude, v.Position.Longitude)
+		e.Point = decimal(v.Position.Latitude) + " " + decimal(v.Position.Longitude)
 	}
 	return e
 }

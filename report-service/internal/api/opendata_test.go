@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"net/http"
+	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
 var openPaths = []string{"/open-data/reports.csv", "/open-data/reports.geojson", "/open-data/reports.atom"}
@@ -80,6 +83,33 @@ func TestOpenData(t *testing.T) {
 	if err := xml.Unmarshal(read(openPaths[2]), &feed); err != nil || len(feed.Entries) != 100 || feed.Entries[0].ID != "urn:uuid:"+last.ID.String() ||
 		feed.Updated != feed.Entries[0].Updated || feed.Entries[0].Point == "" {
 		t.Errorf("feed %.300v, error %v; want the 100 that changed last", feed, err)
+	}
+}
+
+// Numbers near the equator have no exponent, which readers of CSV and Atom do not know, and a
+// report is found by its id, in any list, and by a link to it.
+func TestNumbersAndIDs(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	ann, olga := token(t, "ann", auth.Resident), token(t, "olga", auth.Official)
+	near := regexp.MustCompile(`"latitude":[^,]*`).ReplaceAllString(newReport, `"latitude":0.00003`)
+	filed, _ := ok[reportapi.Report](s, call{method: "POST", path: "/reports", token: ann, body: near}, http.StatusCreated)
+	s.file(ann, "public")
+	id := filed.ID.String()
+	for _, sought := range []string{id, strings.ToUpper(id), "https://city.example.org/reports/" + id + "?lang=id", "see " + id + "."} {
+		for _, path := range append([]string{"/reports", "/reports/mine", "/reports/queue", "/reports/export"}, openPaths...) {
+			a := s.do(call{method: "GET", path: path + "?q=" + url.QueryEscape(sought), token: map[bool]string{true: olga, false: ann}[strings.HasPrefix(path, "/reports/queue") || strings.HasPrefix(path, "/reports/export")]})
+			body := string(a.body)
+			if a.StatusCode != http.StatusOK || strings.Count(body, id) == 0 || strings.Contains(body, "107.6") && strings.Count(body, "0.00003") == 0 || strings.Contains(body, "e-05") {
+				t.Errorf("%s with %q: %d %s", path, sought, a.StatusCode, body)
+			}
+			if path == "/reports/export" && !strings.Contains(body, `"`+report.Reference(filed.ID)+`"`) {
+				t.Errorf("the export has no number: %s", body)
+			}
+		}
+	}
+	if a := s.do(call{method: "GET", path: "/reports?q=0198c0de-0000-7000-8000-000000000001"}); strings.Contains(string(a.body), id) {
+		t.Error("another id finds it")
 	}
 }
 

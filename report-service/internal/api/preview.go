@@ -67,7 +67,7 @@ func (h Previews) previewReport(w http.ResponseWriter, r *http.Request) error {
 		language = service.PreferredLanguage(r.Header.Get("Accept-Language"), previewLanguages(h.Languages)...)
 	}
 	words := previewWords[language]
-	name := category.Text(language, h.Languages[0]).Name
+	name := category.Text(append([]string{language}, h.Languages...)...).Name
 	var body bytes.Buffer
 	photo := ""
 	if len(view.Photos) > 0 {

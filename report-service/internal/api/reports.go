@@ -72,7 +72,7 @@ func (h Reports) file(w http.ResponseWriter, r *http.Request, req reportapi.NewR
 	if err != nil {
 		return err
 	}
-	unusable := category.Usable(h.languageOf(r), h.Languages[0])
+	unusable := category.Usable(append([]string{h.languageOf(r)}, h.Languages...)...)
 	draft := report.Draft{
 		Title: req.Title, Description: req.Description, Category: category,
 		Address: req.Address, Privacy: report.Privacy(req.PrivacyLevel), Visibility: report.Visibility(req.Visibility),
@@ -181,7 +181,7 @@ func (h Reports) correctReport(w http.ResponseWriter, r *http.Request, req repor
 			return err
 		}
 		correction.Category = &category
-		correction.Unusable = category.Usable(h.languageOf(r), h.Languages[0])
+		correction.Unusable = category.Usable(append([]string{h.languageOf(r)}, h.Languages...)...)
 	}
 	if req.Latitude != nil && req.Longitude != nil {
 		areas, err := h.Areas.List(r.Context())

@@ -103,7 +103,9 @@ func (q *query) filter(f report.Filter) {
 	default:
 		q.and(`r.hidden_reason is null`)
 	}
-	if end, ok := report.ReferenceOf(f.Words); ok { // or a word of that form
+	if id, ok := report.IDOf(f.Words); ok {
+		q.and(`r.id = %s`, id)
+	} else if end, ok := report.ReferenceOf(f.Words); ok { // or a word of that form
 		q.and(`(r.search @@ to_tsquery('simple', search_form(%s)) or right(r.id::text, 10) = %s)`, prefixes(f.Words), end)
 	} else if len(f.Words) > 0 {
 		q.and(`r.search @@ to_tsquery('simple', search_form(%s))`, prefixes(f.Words))

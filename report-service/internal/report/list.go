@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,12 +166,27 @@ const maxWords = 10
 
 // Words returns the words of a search as text search takes them: letters,
 // digits and marks, composed (NFKC) and in lower case. Words after the tenth are
-// ignored. The database folds what is left of their case, see search_form there.
+// ignored. The database folds what is left of their case, see search_form there. The id of a
+// report, or a link with one, is one word, see IDOf.
 func Words(q string) []string {
+	if id := idForm.FindString(q); id != "" {
+		return []string{strings.ToLower(id)}
+	}
 	words := strings.FieldsFunc(strings.ToLower(norm.NFKC.String(q)), func(r rune) bool {
 		return !unicode.In(r, unicode.Letter, unicode.Digit, unicode.Mark)
 	})
 	return words[:min(len(words), maxWords)]
+}
+
+var idForm = regexp.MustCompile(`(?i)\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
+
+// IDOf returns the id that is the only one of words.
+func IDOf(words []string) (id uuid.UUID, ok bool) {
+	if len(words) != 1 || !strings.Contains(words[0], "-") { // other words have no hyphens
+		return uuid.Nil, false
+	}
+	id, err := uuid.Parse(words[0])
+	return id, err == nil
 }
 
 // A Cursor is the place of a report in a list.

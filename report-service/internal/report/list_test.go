@@ -32,13 +32,16 @@ func TestParseBox(t *testing.T) {
 func TestWords(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string][]string{
-		"Pot-hole, NORTH/south":  {"pot", "hole", "north", "south"},
-		"'; drop table":          {"drop", "table"},
-		"!?* ":                   nil,
-		"Straße कार्य 12":        {"straße", "कार्य", "12"},
-		"e\u0301cole ﬁlm １２":     {"école", "film", "12"},
-		"…½":                     {"1", "2"},
-		strings.Repeat("x ", 30): slices.Repeat([]string{"x"}, 10),
+		"Pot-hole, NORTH/south":                 {"pot", "hole", "north", "south"},
+		"'; drop table":                         {"drop", "table"},
+		"!?* ":                                  nil,
+		"0198C0DE-0000-7000-8000-000000000001.": {"0198c0de-0000-7000-8000-000000000001"},
+		"see https://city.example.org/reports/0198c0de-0000-7000-8000-000000000001?x": {"0198c0de-0000-7000-8000-000000000001"},
+		"0198c0de-0000-7000-8000-00000000000":                                         {"0198c0de", "0000", "7000", "8000", "00000000000"},
+		"Straße कार्य 12":                                                             {"straße", "कार्य", "12"},
+		"e\u0301cole ﬁlm １２":                                                          {"école", "film", "12"},
+		"…½":                                                                          {"1", "2"},
+		strings.Repeat("x ", 30):                                                      slices.Repeat([]string{"x"}, 10),
 	} {
 		if got := report.Words(in); !slices.Equal(got, want) {
 			t.Errorf("Words(%q): got %q, want %q", in, got, want)

@@ -145,13 +145,18 @@ for release in "${wanted[@]}"; do
     continue
   fi
   code=0
-  run=(timeout --foreground -k 60 $((deadline - SECONDS > 0 ? deadline - SECONDS : 1)))
+  # Whatever ends this ends the group that timeout makes, which then cleans up.
+  run=(timeout -k 180 $((deadline - SECONDS > 0 ? deadline - SECONDS : 1)))
   if [[ $suite == "$own" ]]; then
-    "${run[@]}" scripts/test-server-versions.sh inside "$release" || code=$?
+    "${run[@]}" scripts/test-server-versions.sh inside "$release" &
   else
     export -f enter
-    home=$home "${run[@]}" bash -c 'enter "$@"' _ "$release" inside "$release" || code=$?
+    home=$home "${run[@]}" bash -c 'enter "$@"' _ "$release" inside "$release" &
   fi
+  running=$!
+  trap 'kill "$running"; wait "$running"; exit 1' INT TERM
+  wait "$running" || code=$?
+  trap - INT TERM
   case $code in
     0) ;;
     124 | 137) printf '%s|||skipped the rest: the time was over|\n' "$release" | tee -a "$results" ;;

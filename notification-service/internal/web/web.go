@@ -96,8 +96,8 @@ func nameCity(assets map[string]*asset, name string) error {
 const renewPath = "/renew.html"
 
 // screens has the first part of each screen's address; ui/router.tsx has the
-// same. Reports share theirs with the API: the gateway sends clients that ask for
-// HTML here.
+// same. Reports share theirs with the API: the gateway sends clients here that ask for
+// HTML, and programs that show a link with its title, which ask for anything or nothing.
 var screens = []string{"reports", "mine", "settings", "new", "filed", "queue", "ops", "sign-in"}
 
 // ServeHTTP answers with an asset, compressed where the browser likes it.
@@ -115,10 +115,14 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		a = made[name]
 	}
-	if a == nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.Contains(r.Header.Get("Accept"), "text/html") {
-		a = p.assets["/index.html"]
-		if first, _, _ := strings.Cut(name[1:], "/"); !slices.Contains(screens, first) {
-			status = http.StatusNotFound
+	if a == nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		first, _, _ := strings.Cut(name[1:], "/")
+		accept := strings.ToLower(strings.Join(r.Header.Values("Accept"), ","))
+		switch html := strings.Contains(accept, "text/html"); {
+		case slices.Contains(screens, first) && (html || !strings.Contains(accept, "json")):
+			a = p.assets["/index.html"]
+		case html:
+			a, status = p.assets["/index.html"], http.StatusNotFound
 		}
 	}
 	if a == nil {

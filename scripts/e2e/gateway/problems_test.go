@@ -40,6 +40,11 @@ func TestGatewayAnswersWithProblems(t *testing.T) {
 		{"two lengths", "POST /reports HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "malformed-request"},
 		{"negative length", "POST /reports HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", 400, "malformed-request"},
 		{"broken chunk", "POST /reports HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "malformed-request"},
+		{"huge chunk", "POST /reports HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n", 400, "malformed-request"},
+		{"huge chunk of a photo", "PUT /reports/1/photos/1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n", 400, "malformed-request"},
+		{"broken chunk of a photo", "PUT /reports/1/photos/1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "malformed-request"},
+		{"broken chunk of borders", "PUT /reports/areas HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "malformed-request"},
+		{"huge chunk later", "POST /reports HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\nffffffffffffffffff\r\n", 400, "malformed-request"},
 		{"TRACE", "TRACE /reports HTTP/1.1\r\nHost: a\r\n\r\n", 405, "method-not-allowed"},
 		{"CONNECT", "CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n", 400, "malformed-request"},
 		{"unknown transfer coding", "POST /reports HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: zip\r\n\r\n", 501, "http-not-supported"},
@@ -75,6 +80,22 @@ func TestGatewayAnswersWithProblems(t *testing.T) {
 				t.Errorf("Retry-After: %q, want it with 503 alone", retry)
 			}
 		})
+	}
+}
+
+// So does one whose body is malformed where the request is refused for another reason, or
+// answered without its body.
+func TestMalformedBodyOfARefusedRequest(t *testing.T) {
+	t.Parallel()
+	g := start(t, []string{away}, []string{away}, "GATEWAY_WRITES", "1")
+	for range 100 {
+		g.do(t, "POST", g.URL+"/reports", nil)
+	}
+	for _, line := range []string{"POST /reports", "PUT /reports/1/photos/1", "GET /metrics", "GET /gateway/livez", "POST /nowhere"} {
+		res, body := g.send(t, line+" HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n")
+		if res.Header.Get("Content-Type") != "application/problem+json" || !strings.HasPrefix(body, `{"type":"/docs/problems#`) {
+			t.Errorf("%s: got %d %s, want a problem:\n%s", line, res.StatusCode, res.Header.Get("Content-Type"), body)
+		}
 	}
 }
 

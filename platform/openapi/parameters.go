@@ -74,6 +74,9 @@ func (op *operation) parameterFaults(r *http.Request, query url.Values, faults *
 	if tidied { // the handler reads what was checked
 		r.URL.RawQuery = query.Encode()
 	}
+	if op.Operation.Extensions["x-ignores-parameters"] == true { // clients of others add their own
+		return
+	}
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if !faults.more && !slices.Contains(known, name) {
 			faults.add(name, "unknown parameter; known here: "+listOr(known, "none"))

@@ -199,7 +199,7 @@ func TestCallerIsWrittenTo(t *testing.T) {
 	}
 	eventually.True(t, "the caller is erased", func() bool {
 		var reporters, contacts int
-		err := c.reportDB.QueryRow(t.Context(), `select count(*) from reporters`).Scan(&reporters)
+		err := c.reportDB.QueryRow(t.Context(), `select count(*) from reporters where reporter_id = $1`, found.UserIDs[0]).Scan(&reporters)
 		if err == nil {
 			err = c.notificationDB.QueryRow(t.Context(), `select (select count(*) from contacts) + (select count(*) from caller_mails) + (select count(*) from deliveries where channel = 'email')`).Scan(&contacts)
 		}

@@ -76,7 +76,7 @@ func TestListPagesWhateverTheTimes(t *testing.T) {
 }
 
 // Between a page and the stream that goes on from it, there is neither a gap
-// nor an overlap.
+// nor an overlap, whichever client of EventSource it is.
 func TestListFitsStream(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -85,6 +85,18 @@ func TestListFitsStream(t *testing.T) {
 	s.do(call{method: "GET", path: "/notifications", token: ann}, 200, &page)
 	s.votes("ann", 2)
 	s.report()
+	for _, polyfill := range []string{"lastEventId", "lastEventID", "Last-Event-ID", "evs_last_event_id"} {
+		old, err := ssetest.Open(t.Context(), s.url+"/notifications/stream?last_event_id=v1.x&evs_preamble=2056&"+polyfill+"="+page.LastEventID, "", "Authorization", "Bearer "+ann)
+		if err != nil {
+			t.Fatalf("%s: %v", polyfill, err)
+		}
+		for _, want := range []string{"ready", "notification", "notification", "notification"} {
+			if e, err := old.Next(); err != nil || e.Type != want {
+				t.Fatalf("%s: event %v (error %v), want %s", polyfill, e, err, want)
+			}
+		}
+		old.Close()
+	}
 	stream, err := ssetest.Open(t.Context(), s.url+"/notifications/stream?last_event_id="+page.LastEventID, "", "Authorization", "Bearer "+ann)
 	if err != nil {
 		t.Fatal(err)

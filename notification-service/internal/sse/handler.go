@@ -37,8 +37,11 @@ func (h *Hub) ServeNotifications(w http.ResponseWriter, r *http.Request, reader 
 		c.follow(h.acquireTopic(name))
 	}
 	// EventSource sends the header by itself, and only when it reconnects: it
-	// is newer than the URL.
-	lastEventID := cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("last_event_id"))
+	// is newer than the URL. So are the parameters of polyfills.
+	lastEventID, query := r.Header.Get("Last-Event-ID"), r.URL.Query()
+	for _, name := range []string{"lastEventId", "lastEventID", "Last-Event-ID", "evs_last_event_id", "last_event_id"} {
+		lastEventID = cmp.Or(lastEventID, query.Get(name))
+	}
 	point, err := h.resume(ctx, c, reader, lastEventID)
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {

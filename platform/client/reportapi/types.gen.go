@@ -1004,7 +1004,7 @@ type HistoryRun struct {
 
 // Intake How a report came that an official filed for somebody.
 type Intake struct {
-	// Caller Its reporter, sealed, for `PUT /callers` of notification-service; differs with each answer, and is absent once they were erased.
+	// Caller Its reporter, sealed, for `PUT /callers` of notification-service; differs with each answer.
 	Caller string `json:"caller,omitempty,omitzero"`
 
 	// EnteredBy Someone of the city who works on reports.

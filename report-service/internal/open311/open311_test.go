@@ -103,8 +103,8 @@ func newCity() *city {
 			}},
 		},
 		updates: []report.RequestUpdate{
-			{ID: 7, ReportID: lamp, Status: report.InProgress, Note: "Seen", At: noon.Add(-time.Minute)},
-			{ID: 8, ReportID: hole, Status: report.Rejected, Note: "Not ours.", At: noon},
+			{ReportID: lamp, Version: 7, Status: report.InProgress, Note: "Seen", At: noon.Add(-time.Minute)},
+			{ReportID: hole, Version: 8, Status: report.Rejected, Note: "Not ours.", At: noon},
 		},
 	}
 }

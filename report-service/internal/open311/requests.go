@@ -182,7 +182,7 @@ func (h handlers) updates(r *http.Request) (any, error) {
 	list := items[updated]{root: "service_request_updates", item: "request_update"}
 	for _, u := range found {
 		list.all = append(list.all, updated{
-			ID: strconv.FormatInt(u.ID, 10), RequestID: u.ReportID.String(), Status: extended[u.Status],
+			ID: fmt.Sprintf("%s-%d", u.ReportID, u.Version), RequestID: u.ReportID.String(), Status: extended[u.Status],
 			Updated: w3c(u.At), Description: printable(u.Note),
 		})
 	}

@@ -15,13 +15,17 @@ import (
 )
 
 // ErasureSteps returns the steps that erase a person here. Reports and comments
-// are kept, with every link to their author removed. The dialogues on the person's reports
-// are deleted. Votes are kept, each under
+// are kept, with every link to their author removed. Votes are kept, each under
 // a new random id, so that the scores still add up.
+//
+// Nobody may tell an erased person's anonymous reports from others: they are as those of
+// somebody who never answers. So each has a new random reporter, open questions stay open
+// until their time is over, and so do verdicts. Deleted is what the person said to
+// officials alone: answers, with their questions, and the words of verdicts.
 func (s *Upkeep) ErasureSteps() []erasure.Step {
 	keys := s.db.keys
 	return []erasure.Step{
-		{Name: "reports", Do: eraseReports},
+		{Name: "reports", Do: s.eraseReports},
 		{Name: "votes", Do: byReport(`
 			update votes v set voter_id = 'erased:' || gen_random_uuid()
 			from places p where v.report_id = p.id and v.voter_id = $1`)},
@@ -57,17 +61,38 @@ func (s *Upkeep) ErasureSteps() []erasure.Step {
 // reportsAtOnce is how many reports are locked at a time.
 const reportsAtOnce = 100
 
-// eraseReports removes the reporter from the person's reports.
-func eraseReports(ctx context.Context, tx pgx.Tx, userID, _ string, _ int) (next string, removed int64, err error) {
+// eraseReports gives each of the person's reports a reporter of its own, after the names
+// that others see are hidden as their reporters hide them.
+func (s *Upkeep) eraseReports(ctx context.Context, tx pgx.Tx, userID, _ string, _ int) (next string, removed int64, err error) {
+	named, err := pgpool.Collect(ctx, tx, "find named reports", pgx.RowTo[uuid.UUID], `
+		select r.id from reports r join reporters p on p.report_id = r.id
+		where p.reporter_id = $1 and r.privacy_level <> 'anonymous' order by r.id limit $2`, userID, reportsAtOnce)
+	if err != nil {
+		return "", 0, err
+	}
+	w := s.db.newWrites()
+	for _, id := range named {
+		l, err := lockReport(ctx, tx, id)
+		if err != nil {
+			return "", 0, err
+		}
+		if l.HideName(time.Now()) {
+			if err := queueHiddenName(ctx, tx, l, userID, w); err != nil {
+				return "", 0, err
+			}
+		}
+	}
+	if len(named) > 0 {
+		return "more", 0, w.send(ctx, tx)
+	}
 	return eraseAuthor(ctx, tx, userID, reportsAtOnce,
 		`select report_id from reporters where reporter_id = $1 order by report_id limit $2`,
 		`select from reports where id = any($1) order by id for no key update`,
-		`update reports set privacy_level = 'anonymous' where id = any($1) and privacy_level <> 'anonymous'`,
-		// With the answers. Questions.Job lets the clocks of those that were open go on.
-		`delete from questions where report_id = any($1)`,
-		`delete from verdicts where report_id = any($1) and given_at is null and until > now()`,
+		`delete from questions where report_id = any($1) and state = 'answered'`,
 		`update verdicts set text = '', earlier = '[]' where report_id = any($1) and (text <> '' or earlier <> '[]')`,
-		`delete from reporters where report_id = any($1)`)
+		`update reporters set reporter_name = '', reporter_id = case when exists (select from counter_reports i where i.report_id = reporters.report_id)
+			then '`+event.CallerPrefix+`' else 'erased:' end || gen_random_uuid()
+		where report_id = any($1)`)
 }
 
 // eraseComments makes a person's comments anonymous: the text stays, and the

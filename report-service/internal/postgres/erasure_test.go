@@ -141,8 +141,12 @@ func TestErasure(t *testing.T) {
 	}
 	after := f.count()
 	for _, table := range []string{"reports", "status_history", "votes", "outbox_messages"} {
-		if after[table] != before[table] {
-			t.Errorf("%s has %d rows, want the %d of before", table, after[table], before[table])
+		want := before[table]
+		if table == "outbox_messages" {
+			want += 2 // two names are hidden
+		}
+		if after[table] != want {
+			t.Errorf("%s has %d rows, want %d", table, after[table], want)
 		}
 	}
 	for _, filed := range []report.Filing{public, anonymous} {
@@ -151,6 +155,10 @@ func TestErasure(t *testing.T) {
 			if err != nil || v.ReporterName != "" || v.Mine || v.Privacy != report.Anonymous {
 				t.Errorf("as %q: %+v (error %v), want an anonymous report of somebody else", reader, v, err)
 			}
+		}
+		// Whoever has a copy with the name finds out as if its reporter had hidden it.
+		if n := f.number(`select count(*) from outbox_messages where report_id = $1 and payload ->> 'action' = 'name_hidden'`, filed.ID); (n == 1) != (filed.Privacy == report.Public) {
+			t.Errorf("of the %s report %d messages say that its name is hidden", filed.Privacy, n)
 		}
 		if v, err := f.Get(t.Context(), filed.ID, report.User{ID: bob.ID}); err != nil || v.Score == 0 || v.MyVote == report.None {
 			t.Errorf("the vote on it is gone: %+v (error %v)", v, err)
@@ -172,14 +180,17 @@ func TestErasure(t *testing.T) {
 		}
 	}
 
-	// Later events are for nobody, and the report goes on.
+	// Later events are for whom nobody is, and the report goes on.
 	last := len(f.outbox())
 	if _, err := f.Vote(t.Context(), public.ID, ann.ID, report.Upvote); err != nil {
 		t.Fatal(err)
 	}
 	m := f.outbox()[last]
-	if recipient, err := f.keys.Open(m.Report, m.Headers[event.RecipientHeader]); err != nil || recipient != "" {
-		t.Errorf("a new message is for %q (error %v), want nobody", recipient, err)
+	if recipient, err := f.keys.Open(m.Report, m.Headers[event.RecipientHeader]); err != nil || !strings.HasPrefix(recipient, "erased:") {
+		t.Errorf("a new message is for %q (error %v), want a random id", recipient, err)
+	}
+	if n := f.number(`select count(distinct reporter_id) from reporters where reporter_id like 'erased:%' and reporter_name = ''`); n != 3 {
+		t.Errorf("3 reports have %d reporters: they are linked", n)
 	}
 
 	// A second time changes nothing; and it is known who was erased.
@@ -254,7 +265,7 @@ func TestErasureBesideVotes(t *testing.T) {
 		t.Errorf("%d messages of %d votes", n, total)
 	}
 	for _, m := range f.outbox() {
-		if recipient, err := f.keys.Open(m.Report, m.Headers[event.RecipientHeader]); err != nil || recipient != "" {
+		if recipient, err := f.keys.Open(m.Report, m.Headers[event.RecipientHeader]); err != nil || recipient != "" && !strings.HasPrefix(recipient, "erased:") {
 			t.Fatalf("a message is for %q (error %v), want nobody", recipient, err)
 		}
 	}

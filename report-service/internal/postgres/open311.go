@@ -126,7 +126,7 @@ func (s *Open311) Updates(ctx context.Context, q report.UpdateQuery) ([]report.R
 		sql.and(`h.changed_at < %s`, q.To)
 	}
 	return pgpool.Collect(ctx, s.db.pool, "select updates", pgx.RowToStructByPos[report.RequestUpdate], `
-		select h.id, h.report_id, h.to_status, h.note, h.changed_at
+		select h.report_id, h.report_version, h.to_status, h.note, h.changed_at
 		from status_history h join reports r on r.id = h.report_id`+sql.where()+`
 		order by h.changed_at, h.id limit `+sql.arg(q.Limit)+` offset `+sql.arg(q.Offset), sql.args...)
 }

@@ -36,35 +36,7 @@ func (s *Reports) HideName(ctx context.Context, id uuid.UUID, reporter string) (
 			return report.ErrNotFound
 		}
 		if l.HideName(time.Now()) {
-			redacted, err := redactedNotes(ctx, tx, id)
-			if err != nil {
-				return err
-			}
-			for _, sql := range []string{
-				`update reports set privacy_level = 'anonymous' where id = $1`,
-				`update reporters set reporter_name = '' where report_id = $1`,
-				`update idempotency_keys set response_body = convert_to(((convert_from(response_body, 'UTF8')::jsonb - 'reporter_name')
-					|| '{"privacy_level": "anonymous"}')::text, 'UTF8')
-				where convert_from(response_body, 'UTF8')::jsonb ->> 'id' = $1::uuid::text`,
-			} {
-				w.others.Queue(sql, id)
-			}
-			const own = `select c.id from comments c join commenters a on a.comment_id = c.id where c.report_id = $1 and a.commenter_id = $2`
-			for _, sql := range []string{
-				`update idempotency_keys set response_body = convert_to((convert_from(response_body, 'UTF8')::jsonb - 'author_name')::text, 'UTF8')
-				where convert_from(response_body, 'UTF8')::jsonb ->> 'id' = any(array(select id::text from (` + own + `) c))`,
-				`update comments set anonymous = true where not anonymous and id in (` + own + `)`,
-				`update commenters set commenter_name = '' where comment_id in (` + own + `)`,
-			} {
-				w.others.Queue(sql, id, reporter)
-			}
-			w.others.Queue(`update outbox_messages set `+namelessSQL+` where report_id = $1 and shard = $2 and status = 'pending'`, id, shards.Of(id))
-			w.others.Queue(`update outbox_messages set `+namelessSQL+` where report_id = $1 and status = 'failed'`, id)
-			w.others.Queue(`insert into hidden_names (report_id) values ($1) on conflict do nothing`, id)
-			m := reportModerated(&l.Filing, report.RedactedWords, redacted)
-			m.Action = event.NameHidden
-			w.update(l)
-			if err := w.enqueueFor(m, reporter, service.TraceFrom(ctx)); err != nil {
+			if err := queueHiddenName(ctx, tx, l, reporter, w); err != nil {
 				return err
 			}
 		} else {
@@ -74,6 +46,39 @@ func (s *Reports) HideName(ctx context.Context, id uuid.UUID, reporter string) (
 		return nil
 	})
 	return view, err
+}
+
+// queueHiddenName queues what changes with the name of l, which its reporter has hidden.
+func queueHiddenName(ctx context.Context, tx pgx.Tx, l *lockedReport, reporter string, w *writeBatch) error {
+	redacted, err := redactedNotes(ctx, tx, l.ID)
+	if err != nil {
+		return err
+	}
+	for _, sql := range []string{
+		`update reports set privacy_level = 'anonymous' where id = $1`,
+		`update reporters set reporter_name = '' where report_id = $1`,
+		`update idempotency_keys set response_body = convert_to(((convert_from(response_body, 'UTF8')::jsonb - 'reporter_name')
+			|| '{"privacy_level": "anonymous"}')::text, 'UTF8')
+		where convert_from(response_body, 'UTF8')::jsonb ->> 'id' = $1::uuid::text`,
+	} {
+		w.others.Queue(sql, l.ID)
+	}
+	const own = `select c.id from comments c join commenters a on a.comment_id = c.id where c.report_id = $1 and a.commenter_id = $2`
+	for _, sql := range []string{
+		`update idempotency_keys set response_body = convert_to((convert_from(response_body, 'UTF8')::jsonb - 'author_name')::text, 'UTF8')
+		where convert_from(response_body, 'UTF8')::jsonb ->> 'id' = any(array(select id::text from (` + own + `) c))`,
+		`update comments set anonymous = true where not anonymous and id in (` + own + `)`,
+		`update commenters set commenter_name = '' where comment_id in (` + own + `)`,
+	} {
+		w.others.Queue(sql, l.ID, reporter)
+	}
+	w.others.Queue(`update outbox_messages set `+namelessSQL+` where report_id = $1 and shard = $2 and status = 'pending'`, l.ID, shards.Of(l.ID))
+	w.others.Queue(`update outbox_messages set `+namelessSQL+` where report_id = $1 and status = 'failed'`, l.ID)
+	w.others.Queue(`insert into hidden_names (report_id) values ($1) on conflict do nothing`, l.ID)
+	m := reportModerated(&l.Filing, report.RedactedWords, redacted)
+	m.Action = event.NameHidden
+	w.update(l)
+	return w.enqueue(m, service.TraceFrom(ctx))
 }
 
 // namesAtOnce is from how many reports the job takes the names by one scan.

@@ -33,9 +33,6 @@ func (s *Questions) Ask(ctx context.Context, id uuid.UUID, q report.Question) (r
 		if l.Status.Closed() {
 			return fault.New(report.Closed, "the report is "+string(l.Status)+", and nothing about it is asked")
 		}
-		if l.Reporter.ID == "" {
-			return report.ErrNobodyToAsk
-		}
 		if l.ForCaller() {
 			return report.ErrCallerCannotAnswer
 		}

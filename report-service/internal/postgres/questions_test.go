@@ -207,12 +207,17 @@ func TestQuestionExpires(t *testing.T) {
 	}
 }
 
-// An erasure of the reporter deletes the dialogue, and the clock goes on; one of the
-// official deletes who asked. Retention deletes the dialogue with the history.
+// An erasure of the reporter deletes the answers, with their questions, and leaves an open
+// question as that of somebody who is silent; one of the official deletes who asked.
+// Retention deletes the dialogue with the history.
 func TestDialogueEnds(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	mine, others, old := f.file(kanari, f.withTarget(report.Anonymous)), f.file(ann, draft(report.Public)), f.file(ann, draft(report.Public))
+	f.ask(mine.ID)
+	if err := f.answer(mine.ID, kanari.ID); err != nil {
+		t.Fatal(err)
+	}
 	f.ask(mine.ID)
 	q, err := report.NewQuestion("Where?", report.Official{ID: kanari.ID, Name: kanari.Name}, time.Now())
 	if err != nil {
@@ -226,8 +231,8 @@ func TestDialogueEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.erase(f.newEraser(), kanari.ID)
-	if n := f.number(`select count(*) from questions where report_id = $1`, mine.ID); n != 0 {
-		t.Errorf("%d questions to an erased reporter are left", n)
+	if n, open := f.number(`select count(*) from questions where report_id = $1`, mine.ID), f.number(`select count(*) from questions where report_id = $1 and state = 'open'`, mine.ID); n != 1 || open != 1 {
+		t.Errorf("%d questions to an erased reporter are left, %d of them open; want the open one", n, open)
 	}
 	if n := f.number(`select count(*) from questions where report_id = $1 and asked_by = $2`, others.ID, erasure.Someone); n != 1 {
 		t.Error("an erased official is still named")
@@ -236,9 +241,15 @@ func TestDialogueEnds(t *testing.T) {
 		t.Errorf("traces are left in %q", found)
 	}
 	f.runQuestions()
-	if n := f.number(`select count(*) from reports where id = $1 and not waiting and clock_since is not null`, mine.ID); n != 1 {
-		t.Error("the clock of a report whose question was erased stands still")
+	if n := f.number(`select count(*) from reports where id = $1 and waiting`, mine.ID); n != 1 {
+		t.Error("the report of an erased reporter does not wait for the answer")
 	}
+	f.exec(`update questions set remind_at = null, ends_at = now() where report_id = $1`, mine.ID)
+	f.runQuestions()
+	if n := f.number(`select count(*) from reports where id = $1 and not waiting and not_answered and clock_since is not null`, mine.ID); n != 1 {
+		t.Error("the question to an erased reporter does not end unanswered")
+	}
+	f.exec(`delete from questions where report_id = $1`, mine.ID)
 
 	f.mustMove(old.ID, report.Resolved, "")
 	f.exec(`update reports set updated_at = updated_at - interval '800 days'`)

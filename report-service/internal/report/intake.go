@@ -22,7 +22,7 @@ type Intake struct {
 	Source Source
 	By     Official // who entered it
 	// Caller is the report's reporter, sealed for notification-service, which keeps their
-	// address; empty once they were erased. It is not set while the report is filed.
+	// address. It is not set while the report is filed.
 	Caller string
 }
 

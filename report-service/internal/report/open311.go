@@ -62,8 +62,8 @@ type UpdateQuery struct {
 
 // A RequestUpdate is an entry of a report's history as Open311 shows it.
 type RequestUpdate struct {
-	ID       int64
 	ReportID uuid.UUID
+	Version  int64 // of the report; each entry has another
 	Status   Status
 	Note     string
 	At       time.Time

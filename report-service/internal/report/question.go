@@ -18,9 +18,6 @@ const (
 // The faults of questions.
 var (
 	ErrAskedAlready = fault.New(AskedAlready, "the report has an open question already")
-	// ErrNobodyToAsk refuses a question about a report without a reporter: an application
-	// filed it, or its reporter was erased.
-	ErrNobodyToAsk = fault.New(fault.Conflict, "the report has no reporter whom the city knows, so nobody could answer")
 	// ErrCallerCannotAnswer refuses a question about a report that an official filed for
 	// somebody: they have no account to answer with.
 	ErrCallerCannotAnswer = fault.New(fault.Conflict, "the report was filed for somebody without an account, who cannot answer on the page")

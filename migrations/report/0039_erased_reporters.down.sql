@@ -1,0 +1,1 @@
+delete from reporters where reporter_id like 'erased:%';

@@ -76,13 +76,18 @@ func (v *Verifier) checkGuest(token string) (Principal, error) {
 // another.
 func NewGuest() string { return uuid.NewString() }
 
-// OpenGuest answers with the session of the guest with id, behind Middleware, and puts its
-// token into the session cookie. A request that another site made a browser send is
-// refused: its user would go on as somebody else's guest.
-func (v *Verifier) OpenGuest(w http.ResponseWriter, r *http.Request, id string) error {
+// CheckOrigin refuses a request that another site made a browser send: its user would go on
+// as somebody else's guest.
+func CheckOrigin(r *http.Request) error {
 	if crossOrigin.Check(r) != nil {
 		return service.CrossSite.New("sessions are opened from this site only")
 	}
+	return nil
+}
+
+// OpenGuest answers with the session of the guest with id, behind Middleware, and puts its
+// token into the session cookie. The caller has asked CheckOrigin.
+func (v *Verifier) OpenGuest(w http.ResponseWriter, r *http.Request, id string) error {
 	session, err := v.setGuest(w, r, id)
 	if err != nil {
 		return err
@@ -106,13 +111,12 @@ func (v *Verifier) setGuest(w http.ResponseWriter, r *http.Request, id string) (
 // Guest returns the guest who used the browser of r before the account of r signed in, and
 // whose reports the account may take over; ok is false if there is none.
 func (v *Verifier) Guest(r *http.Request) (guest Principal, ok bool) {
-	for _, name := range []string{secureGuestCookieName, guestCookieName} {
-		if c, err := r.Cookie(name); err == nil && c.Value != "" {
-			guest, err := v.Verify(r.Context(), c.Value)
-			return guest, err == nil && guest.Guest
-		}
+	c, err := r.Cookie(guestCookie(r, "", 0).Name)
+	if err != nil {
+		return Principal{}, false
 	}
-	return Principal{}, false
+	guest, err = v.Verify(r.Context(), c.Value)
+	return guest, err == nil && guest.Guest
 }
 
 // ForgetGuest removes the cookie that Guest reads.

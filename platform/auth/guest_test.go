@@ -94,7 +94,7 @@ func TestGuestSession(t *testing.T) {
 	}
 
 	account := sign(t, jwt.SigningMethodHS256, "", []byte(secret), claims(nil))
-	res = ask(h, "POST", "/session", "", "Cookie", fresh, "Authorization", "Bearer "+account, "X-Forwarded-Proto", "https")
+	res = ask(h, "POST", "/session", "", "Cookie", strings.Replace(fresh, auth.CookieName, auth.SecureCookieName, 1), "Authorization", "Bearer "+account, "X-Forwarded-Proto", "https")
 	names := make(map[string]string)
 	for _, c := range res.Cookies() {
 		names[c.Name] = c.Value

@@ -79,14 +79,14 @@ func credentials(r *http.Request) (token string, fromCookie bool, err error) {
 	return token, token != "", nil
 }
 
-// cookieToken returns the token in the session cookie, or "" if there is none.
+// cookieToken returns the token in the session cookie, or "" if there is none. Over TLS that
+// is the one that no other host can set.
 func cookieToken(r *http.Request) string {
-	for _, name := range []string{SecureCookieName, CookieName} {
-		if c, err := r.Cookie(name); err == nil && c.Value != "" {
-			return c.Value
-		}
+	c, err := r.Cookie(cookie(r, "", 0).Name)
+	if err != nil {
+		return ""
 	}
-	return ""
+	return c.Value
 }
 
 func bearer(header string) (string, error) {

@@ -2,7 +2,6 @@ package web
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -13,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/cityconnect/cityconnect/platform/service"
 )
 
 const (
@@ -64,8 +65,10 @@ func load(built fs.FS) (map[string]*asset, error) {
 func newAsset(name string, body []byte) *asset {
 	sum := sha256.Sum256(body)
 	a := &asset{
-		body:        body,
-		gzipped:     sync.OnceValue(func() []byte { return compress(body) }),
+		body: body,
+		// When it is first requested: all assets together would take longer than the rest of
+		// the start.
+		gzipped:     sync.OnceValue(func() []byte { return service.Gzip(body) }),
 		contentType: types[path.Ext(name)],
 		etag:        `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`,
 		cache:       askAgain,
@@ -79,23 +82,6 @@ func newAsset(name string, body []byte) *asset {
 	return a
 }
 
-// compress returns body for gzip, or nil if that is not smaller. It is called for an
-// asset when it is first requested, so that no gateway has to; all assets together
-// would take longer than the rest of the start.
-func compress(body []byte) []byte {
-	var packed bytes.Buffer
-	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		panic(err) // the level is a constant
-	}
-	_, _ = w.Write(body) // a buffer takes everything
-	_ = w.Close()
-	if packed.Len() >= len(body) {
-		return nil
-	}
-	return packed.Bytes()
-}
-
 func (a *asset) serve(w http.ResponseWriter, r *http.Request, status int) {
 	h := w.Header()
 	h.Set("Content-Type", a.contentType)
@@ -103,7 +89,7 @@ func (a *asset) serve(w http.ResponseWriter, r *http.Request, status int) {
 	body, etag := a.body, a.etag
 	if packed := a.gzipped(); packed != nil {
 		h.Add("Vary", "Accept-Encoding")
-		if acceptsGzip(r) {
+		if service.AcceptsGzip(r) {
 			h.Set("Content-Encoding", "gzip")
 			// Another encoding is another representation (RFC 9110, 8.8.3.3).
 			body, etag = packed, strings.TrimSuffix(etag, `"`)+`-gzip"`
@@ -120,14 +106,4 @@ func (a *asset) serve(w http.ResponseWriter, r *http.Request, status int) {
 	h.Set("ETag", etag)
 	// ServeContent handles conditions, HEAD and ranges.
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
-}
-
-func acceptsGzip(r *http.Request) bool {
-	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
-		coding, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
-		if coding == "gzip" {
-			return !strings.HasPrefix(strings.ReplaceAll(weight, " ", ""), "q=0") || strings.ContainsAny(weight, "123456789")
-		}
-	}
-	return false
 }

@@ -113,8 +113,9 @@ func (c *core) forResidents(cfg config.Config, city api.City, gates api.Gates, v
 	}
 	guests := api.Guests{
 		On: bool(cfg.Auth.Guests), Store: c.guests, Auth: verifier, PerDay: cfg.GuestReports, PerAddress: cfg.GuestsPerAddress,
-		Votes: bool(cfg.GuestVotes), Comments: bool(cfg.GuestComments),
+		Votes: bool(cfg.GuestVotes), Comments: bool(cfg.GuestComments), Log: log,
 	}
+	guests.Limit()
 	return []openapi.Operations{
 		guests.Operations(),
 		api.Reports{City: city, Store: c.reports, Guests: guests, PerUser: cfg.ReportsPerUser}.Operations(),
@@ -122,8 +123,8 @@ func (c *core) forResidents(cfg config.Config, city api.City, gates api.Gates, v
 		api.Map{Reports: c.reports, Gates: gates}.Operations(),
 		api.OpenData{City: city, Reports: c.reports, Gates: gates}.Operations(),
 		api.Previews{City: city, Reports: c.reports}.Operations(),
-		api.Votes{Reports: c.reports, PerUser: cfg.VotesPerUser, Guests: guests.Votes}.Operations(),
-		api.Comments{Store: comments, PerUser: cfg.CommentsPerUser, Guests: guests.Comments}.Operations(),
+		api.Votes{Reports: c.reports, PerUser: cfg.VotesPerUser, Guests: guests}.Operations(),
+		api.Comments{Store: comments, PerUser: cfg.CommentsPerUser, Guests: guests}.Operations(),
 		api.Photos{Store: postgres.NewPhotos(c.db), Files: files, Log: log}.Operations(),
 		api.Questions{Store: c.questions, PerUser: cfg.ReportsPerUser}.Operations(),
 		api.OwnData{DB: c.db, Gates: gates}.Operations(),

@@ -39,10 +39,30 @@ func (h Areas) list(w http.ResponseWriter, r *http.Request) error {
 	header := w.Header()
 	header.Add("Vary", "Accept-Language")
 	header.Set("Content-Language", language)
-	// Weak: the gateway compresses it.
+	// Weak: one of both encodings.
 	if service.AnsweredBefore(w, r, "W/"+service.Tag(fmt.Appendf(nil, "%d %s %t", list.Revision, language, without))) {
 		return nil
 	}
+	key := fmt.Sprintf("%s %t", language, without)
+	body, err := list.Kept(key, func() ([]byte, error) { return h.encode(list, language, without) })
+	if err != nil {
+		return err
+	}
+	header.Add("Vary", "Accept-Encoding")
+	if service.AcceptsGzip(r) {
+		packed, err := list.Kept("gzip "+key, func() ([]byte, error) { return service.Gzip(body), nil })
+		if err == nil && packed != nil {
+			body = packed
+			header.Set("Content-Encoding", "gzip")
+		}
+	}
+	header.Set("Content-Type", "application/geo+json")
+	_, _ = w.Write(body) // the client may have left
+	return nil
+}
+
+// encode returns the areas in use with their names in language.
+func (h Areas) encode(list *area.List, language string, without bool) ([]byte, error) {
 	out := reportapi.AreaList{Type: "FeatureCollection", Features: []reportapi.AreaFeature{}}
 	var outlines []json.RawMessage
 	if !without {
@@ -55,7 +75,11 @@ func (h Areas) list(w http.ResponseWriter, r *http.Request) error {
 		}
 		out.Features = append(out.Features, feature)
 	}
-	return encodeGeoJSON(w, out)
+	body, err := json.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("encode areas: %w", err)
+	}
+	return body, nil
 }
 
 // settings handles GET /reports/areas.

@@ -20,7 +20,7 @@ import (
 type Comments struct {
 	Store   *postgres.Comments // nil in a city whose residents write none
 	PerUser ratelimit.Limit
-	Guests  bool // whether guests comment
+	Guests  Guests
 }
 
 // Operations are those on comments.
@@ -29,7 +29,7 @@ func (h Comments) Operations() openapi.Operations {
 		none := service.Operation{Handler: func(http.ResponseWriter, *http.Request) error { return report.ErrNoComments }, Timeout: service.DefaultTimeout}
 		return openapi.Operations{"listComments": none, "addComment": none, "hideComment": none, "showComment": none, "seeComments": none}
 	}
-	add := limited(ratelimit.New(h.PerUser), forGuests(h.Guests, report.ErrNoGuestComments, service.Decoded(h.addComment)))
+	add := limited(ratelimit.New(h.PerUser), h.Guests.may(h.Guests.Comments, report.ErrNoGuestComments, service.Decoded(h.addComment)))
 	return openapi.Operations{
 		"listComments": {Handler: h.listComments, Timeout: service.DefaultTimeout},
 		"addComment":   {Handler: add, Timeout: changeTimeout},

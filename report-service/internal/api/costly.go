@@ -13,20 +13,23 @@ import (
 )
 
 // Gates let requests in that cost the database much. Officials have one of their own:
-// their work does not wait for what everybody may ask, and an export takes as long as
-// it takes. Exports of officials do not wait with the rest of their work: one official runs
-// a part of one export at a time.
-type Gates struct{ public, officials, exports *costly.Gate }
+// their work does not wait for what everybody may ask. So have long answers, which are
+// read part by part: exports of officials, and open data.
+type Gates struct {
+	public, officials *costly.Gate
+	exports, openData *costly.Long
+}
 
 // How long a request waits for its turn: long enough for a burst, and short enough
-// that somebody still waits for the answer. A part of an export is waited for longer,
-// because without it all before it are in vain.
+// that somebody still waits for the answer.
 const publicPatience, officialsPatience = 2 * time.Second, 10 * time.Second
 
-// exportShare is what the exports of one official may take: a quarter of a processor, and
-// two seconds at once, in which 100,000 reports are exported. Who has used that up waits
-// for less than officialsPatience before the next part: an export only becomes slower.
-var exportShare = ratelimit.Limit{Turns: 2000, Period: 8 * time.Second}
+// How many long answers are under way, of all and of each: with more of them, the parts of
+// each would come further apart than the gateway waits.
+const (
+	mostLong, longEach       = 32, 4
+	mostExports, exportsEach = 8, 2
+)
 
 // NewGates returns gates that so many requests pass at a time, each of everybody and of officials.
 func NewGates(room int) Gates {
@@ -34,18 +37,17 @@ func NewGates(room int) Gates {
 	return Gates{
 		costly.New(room, 1, costly.Share, publicPatience),
 		costly.New(room, 2, ratelimit.Limit{}, officialsPatience),
-		costly.New(max(1, room/2), 1, exportShare, officialsPatience),
+		costly.NewLong(mostExports, exportsEach), costly.NewLong(mostLong, longEach),
 	}
 }
 
-// do does the work of a request at its turn. A caller without a sign-in counts by
-// address.
+// do does the work of a request at its turn.
 func (g Gates) do(ctx context.Context, r *http.Request, work func(ctx context.Context) error) error {
 	gate := g.public
 	if user(r).Official {
 		gate = g.officials
 	}
-	return g.doAt(ctx, r, gate, work)
+	return refusalOf(gate.Do(ctx, payer(r), work))
 }
 
 // doFor is do for reading what matches a filter, which costs little without a search.
@@ -56,14 +58,17 @@ func (g Gates) doFor(filter report.Filter, r *http.Request, work func(ctx contex
 	return work(r.Context())
 }
 
-// doAt is do at a certain gate.
-func (g Gates) doAt(ctx context.Context, r *http.Request, gate *costly.Gate, work func(ctx context.Context) error) error {
-	by := user(r)
-	name := "user " + by.ID
-	if by.ID == "" {
-		name = "address " + addressOf(r)
+// payer returns by whom a request is counted that costs the city much: by the account, and
+// otherwise by the address. Anybody becomes any number of guests.
+func payer(r *http.Request) string {
+	if by := user(r); by.ID != "" && !by.Guest {
+		return "user " + by.ID
 	}
-	err := gate.Do(ctx, name, work)
+	return "address " + networkOf(r)
+}
+
+// refusalOf returns err, or the problem that the refusal of a gate is for the client.
+func refusalOf(err error) error {
 	if tooMany, ok := errors.AsType[*costly.TooManyError](err); ok {
 		problem := service.TooManyRequests
 		problem.RetryAfter = tooMany.Wait

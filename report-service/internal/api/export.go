@@ -37,7 +37,7 @@ func (h Exports) exportReports(w http.ResponseWriter, r *http.Request) error {
 	var queue report.Queue
 	out := new(bytes.Buffer)
 	lines := table{out, separators[r.URL.Query().Get("separator")]}
-	return h.Gates.sendParts(w, r, out, parts{
+	return sendParts(w, r, h.Gates.exports, out, parts{
 		read: func(ctx context.Context, after *report.Cursor) (next *report.Cursor, err error) {
 			if !findsNothing {
 				queue, err = h.Workbench.Queue(ctx, filter, after, partSize)

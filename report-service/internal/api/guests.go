@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
+	"sync"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
@@ -24,20 +28,35 @@ type Guests struct {
 	PerAddress ratelimit.Limit
 	Votes      bool
 	Comments   bool
+	Log        zerolog.Logger
 
 	making, trying *ratelimit.Limiter // by address
+	acting, acted  *ratelimit.Limiter // by address, and by guest; see act
+	fromPrivate    func()             // warns once
 }
 
 const (
+	// sessionsPerGuest is how many sessions an address may have opened for each guest who
+	// files from there: most who open one look around and leave.
+	sessionsPerGuest = 10
 	// codesPerGuest bounds a loop: a person needs a few.
 	codesPerGuest = 20
 	// triesPerAddress is how often an address may guess codes in an hour.
 	triesPerAddress = 30
 )
 
+// Limit begins to count guests who act, before h is given to those parts in which they do.
+func (h *Guests) Limit() {
+	h.acting = ratelimit.New(h.PerAddress)
+	h.acted = ratelimit.New(ratelimit.Limit{Turns: min(1, h.PerAddress.Turns), Period: h.PerAddress.Period})
+}
+
 // Operations are those on guests.
 func (h Guests) Operations() openapi.Operations {
-	h.making, h.trying = ratelimit.New(h.PerAddress), ratelimit.New(ratelimit.Limit{Turns: triesPerAddress, Period: time.Hour})
+	h.making, h.trying = ratelimit.New(ratelimit.Limit{Turns: sessionsPerGuest * h.PerAddress.Turns, Period: h.PerAddress.Period}), ratelimit.New(ratelimit.Limit{Turns: triesPerAddress, Period: time.Hour})
+	h.fromPrivate = sync.OnceFunc(func() {
+		h.Log.Warn().Msg("guests come from a private address: if a proxy is before the gateway, all clients share one address and its limits; set GATEWAY_TRUSTED_PROXY")
+	})
 	coding := ratelimit.New(ratelimit.Limit{Turns: codesPerGuest, Period: time.Hour})
 	all := openapi.Operations{
 		"readGuests":       {Handler: h.read, Timeout: service.DefaultTimeout},
@@ -82,12 +101,52 @@ func (h Guests) create(w http.ResponseWriter, r *http.Request) error {
 	if err := h.open(r.Context()); err != nil {
 		return err
 	}
+	if err := auth.CheckOrigin(r); err != nil {
+		return err
+	}
+	if address, err := netip.ParseAddr(service.ClientAddress(r)); err == nil && address.IsPrivate() {
+		h.fromPrivate()
+	}
 	if wait := h.making.Take(networkOf(r)); wait > 0 {
-		problem := tooManyGuests
-		problem.RetryAfter = wait
-		return problem.New("try again later, or sign in with an account")
+		return guestsProblem(wait)
 	}
 	return h.Auth.OpenGuest(w, r, auth.NewGuest())
+}
+
+// guestsProblem says when another guest may come.
+func guestsProblem(wait time.Duration) error {
+	problem := tooManyGuests
+	problem.RetryAfter = wait
+	return problem.New("try again later, or sign in with an account")
+}
+
+// act counts a guest who files, votes or comments for the address, once in a period. Whoever
+// only looks around is not counted: hundreds of people may share an address.
+func (h Guests) act(r *http.Request) error {
+	id := user(r).ID
+	if h.acted.Take(id) > 0 {
+		return nil
+	}
+	if wait := h.acting.Take(networkOf(r)); wait > 0 {
+		h.acted.GiveBack(id)
+		return guestsProblem(wait)
+	}
+	return nil
+}
+
+// may answers guests with refusal, unless they are allowed.
+func (h Guests) may(allowed bool, refusal error, next service.HandlerFunc) service.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if user(r).Guest {
+			if !allowed {
+				return refusal
+			}
+			if err := h.act(r); err != nil {
+				return err
+			}
+		}
+		return next(w, r)
+	}
 }
 
 // open returns an error while an operator has closed reporting without an account.
@@ -116,6 +175,9 @@ func (h Guests) createCode(w http.ResponseWriter, r *http.Request) error {
 func (h Guests) openSession(w http.ResponseWriter, r *http.Request, req reportapi.GuestCodeEntry) error {
 	if user(r).ID != "" {
 		return report.ErrSignedIn
+	}
+	if err := auth.CheckOrigin(r); err != nil { // or another site would use up the code
+		return err
 	}
 	code, err := report.ParseGuestCode(req.Code)
 	if err != nil {
@@ -209,7 +271,10 @@ func (h Guests) mayFile(r *http.Request, privacy report.Privacy) error {
 	if privacy != report.Anonymous {
 		return report.ErrNamedGuest
 	}
-	return h.open(r.Context())
+	if err := h.open(r.Context()); err != nil {
+		return err
+	}
+	return h.act(r)
 }
 
 // quotaProblem returns err, or the problem that it is for the client if a guest has filed

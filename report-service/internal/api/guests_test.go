@@ -118,8 +118,20 @@ func TestGuestFilesAndReads(t *testing.T) {
 	none.browser("192.0.2.1").want("GET", "/guests", "", http.StatusNotFound, "no-guests")
 }
 
-// One address that makes guests and files as fast as it can is refused before long; others
-// are not, and a guest is refused beyond the day's reports at whatever address.
+// A site that has a browser send somebody's code uses up no code.
+func TestCrossSiteLeavesTheCode(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	code := decode[reportapi.GuestCode](t, s.guest("192.0.2.1").want("POST", "/guests/code", "", http.StatusCreated, "")).Code
+	body := `{"code":"` + code + `"}`
+	foreign := call{method: "POST", path: "/guests/session", body: body, headers: map[string]string{"Sec-Fetch-Site": "cross-site", "Content-Type": "application/json"}}
+	s.wantStatus(http.StatusForbidden, foreign)
+	s.browser("192.0.2.2").want("POST", "/guests/session", body, http.StatusCreated, "")
+}
+
+// Of the guests at one address so many file within an hour: those who only look around are
+// not counted, and some hundred are let in. Other addresses are not refused, and a guest is
+// beyond the day's reports at whatever address.
 func TestFloodOfGuests(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -130,15 +142,15 @@ func TestFloodOfGuests(t *testing.T) {
 		wg.Go(func() {
 			for range 10 {
 				b := s.browser("192.0.2.7")
-				made := b.do(call{method: "POST", path: "/guests"}).StatusCode == http.StatusCreated
+				b.want("POST", "/guests", "", http.StatusCreated, "")
 				filed := 0
 				for range guestReports + 2 {
-					if made && b.do(call{method: "POST", path: "/reports", body: anonymousReport}).StatusCode == http.StatusCreated {
+					if b.do(call{method: "POST", path: "/reports", body: anonymousReport}).StatusCode == http.StatusCreated {
 						filed++
 					}
 				}
 				mu.Lock()
-				if reports += filed; made {
+				if reports += filed; filed > 0 {
 					guests++
 				} else {
 					refused++
@@ -151,8 +163,14 @@ func TestFloodOfGuests(t *testing.T) {
 	if guests != guestsPerAddress || refused != 40-guestsPerAddress || reports != guestsPerAddress*guestReports {
 		t.Errorf("%d guests, %d refused, %d reports; want %d, %d and %d", guests, refused, reports, guestsPerAddress, 40-guestsPerAddress, guestsPerAddress*guestReports)
 	}
-	if a := s.browser("192.0.2.7").want("POST", "/guests", "", http.StatusTooManyRequests, "too-many-guests"); a.Header.Get("Retry-After") == "" {
+	if a := s.guest("192.0.2.7").want("POST", "/reports", anonymousReport, http.StatusTooManyRequests, "too-many-guests"); a.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
+	}
+	sessions := 41
+	for ; s.browser("192.0.2.7").do(call{method: "POST", path: "/guests"}).StatusCode == http.StatusCreated; sessions++ {
+	}
+	if sessions != 10*guestsPerAddress {
+		t.Errorf("%d guests of an address, want %d", sessions, 10*guestsPerAddress)
 	}
 	g := s.guest("192.0.2.8") // another address
 	for range guestReports {
@@ -163,6 +181,16 @@ func TestFloodOfGuests(t *testing.T) {
 		t.Error("no Retry-After")
 	}
 	s.file(token(t, "ann", auth.Resident), "anonymous") // an account is not limited by it
+	const warning = "set GATEWAY_TRUSTED_PROXY"
+	if strings.Contains(s.logs.String(), warning) {
+		t.Error("public addresses are warned of")
+	}
+	for range 2 {
+		s.guest("10.0.0.1")
+	}
+	if n := strings.Count(s.logs.String(), warning); n != 1 {
+		t.Errorf("a proxy that nobody trusts is warned of %d times, want once", n)
+	}
 }
 
 // Reports of one guest that come at the same time count as those that come one after

@@ -55,13 +55,3 @@ func isOurs(err error) bool {
 	}
 	return err != nil
 }
-
-// forGuests answers guests with refusal, unless they are allowed.
-func forGuests(allowed bool, refusal error, h service.HandlerFunc) service.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if user(r).Guest && !allowed {
-			return refusal
-		}
-		return h(w, r)
-	}
-}

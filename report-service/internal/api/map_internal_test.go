@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -78,15 +79,20 @@ func TestFewMapsAreKept(t *testing.T) {
 	}
 }
 
-func TestAddressOf(t *testing.T) {
+func TestPayer(t *testing.T) {
 	t.Parallel()
 	for forwarded, want := range map[string]string{
-		"": "127.0.0.1", "192.0.2.7": "192.0.2.7", "::ffff:192.0.2.7": "192.0.2.7", "192.0.2.7, 10.0.0.1": "192.0.2.7",
-		"2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64", "2001:db8:1:2::1": "2001:db8:1:2::/64", "none": "",
+		"": "127.0.0.1/32", "192.0.2.7": "192.0.2.7/32", "::ffff:192.0.2.7": "192.0.2.7/32", "192.0.2.7, 10.0.0.1": "192.0.2.7/32",
+		"2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64", "2001:db8:1:2::1": "2001:db8:1:2::/64",
 	} {
 		r := &http.Request{RemoteAddr: "127.0.0.1:4711", Header: http.Header{"X-Forwarded-For": {forwarded}}}
-		if got := addressOf(r); got != want {
-			t.Errorf("%q: %q, want %q", forwarded, got, want)
+		for who, p := range map[string]auth.Principal{"nobody": {}, "a guest": {ID: "g", Guest: true}} {
+			if got := payer(r.WithContext(auth.With(r.Context(), p))); got != "address "+want {
+				t.Errorf("%s at %q pays as %q, want %q", who, forwarded, got, want)
+			}
+		}
+		if got := payer(r.WithContext(auth.With(r.Context(), auth.Principal{ID: "ann"}))); got != "user ann" {
+			t.Errorf("an account pays as %q", got)
 		}
 	}
 }

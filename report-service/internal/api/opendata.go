@@ -100,7 +100,7 @@ func (h OpenData) openData(w http.ResponseWriter, r *http.Request, out *bytes.Bu
 	}
 	filter.Order = report.Oldest
 	var page report.Page
-	return h.Gates.sendParts(w, r, out, parts{
+	return sendParts(w, r, h.Gates.openData, out, parts{
 		read: func(ctx context.Context, after *report.Cursor) (next *report.Cursor, err error) {
 			if names != nil {
 				page, err = h.Reports.List(ctx, filter, after, partSize, "")

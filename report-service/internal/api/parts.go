@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/backoff"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/costly"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -15,6 +18,8 @@ const (
 	partSize = 1000
 	// partTimeout is how long the client may take to read a page of them.
 	partTimeout = time.Minute
+	// partPatience is for how long a part is tried that the database does not give.
+	partPatience = 10 * time.Second
 )
 
 // parts are an answer that is read from the database part by part, and never as a whole
@@ -25,17 +30,21 @@ type parts struct {
 	write func()                                                                           // writes the part that was read
 }
 
-// sendParts answers with p, which writes to out. Reading a part and writing it down take a
-// turn, because each costs about as much as the other. The client's reading takes none: it
-// holds up nobody.
-func (g Gates) sendParts(w http.ResponseWriter, r *http.Request, out *bytes.Buffer, p parts) error {
-	gate := g.public
-	if user(r).Official {
-		gate = g.exports
+// sendParts answers with p, which writes to out, or refuses to begin. Reading a part and
+// writing it down take a turn, because each costs about as much as the other. The client's
+// reading takes none: it holds up nobody. An answer that has begun waits for its turns as
+// long as its client does, and outlasts a database that is away for a moment.
+func sendParts(w http.ResponseWriter, r *http.Request, long *costly.Long, out *bytes.Buffer, p parts) error {
+	end, err := long.Begin(payer(r))
+	if err != nil {
+		return refusalOf(err)
 	}
+	defer end()
 	var next *report.Cursor
 	prepare := func(after *report.Cursor) error {
-		return g.doAt(r.Context(), r, gate, func(ctx context.Context) (err error) {
+		return long.Part(r.Context(), func(ctx context.Context) (err error) {
+			ctx, cancel := context.WithTimeout(ctx, service.DefaultTimeout)
+			defer cancel()
 			if next, err = p.read(ctx, after); err != nil {
 				return err
 			}
@@ -55,8 +64,11 @@ func (g Gates) sendParts(w http.ResponseWriter, r *http.Request, out *bytes.Buff
 		if _, err := out.WriteTo(w); err != nil || next == nil {
 			return nil //nolint:nilerr // the client left, or has all
 		}
-		if prepare(next) != nil {
-			panic(http.ErrAbortHandler) // the answer has begun: cut it, so that the client does not take it for complete
+		after := next
+		for until := time.Now().Add(partPatience); prepare(after) != nil; {
+			if time.Now().After(until) || backoff.Sleep(r.Context(), time.Second) != nil {
+				panic(http.ErrAbortHandler) // the answer has begun: cut it, so that the client does not take it for complete
+			}
 		}
 	}
 }

@@ -42,7 +42,7 @@ const (
 	// uploadBurst is how many bytes are not slowed down: a photo of a
 	// telephone.
 	uploadBurst = 4 << 20
-	// uploadsPerHour is how many bytes a user may send to a replica in an hour: more
+	// uploadsPerHour is how many bytes an account, or an address of guests, may send to a replica in an hour: more
 	// than all photos of a day. What is on its way counts, and what was sent before.
 	uploadsPerHour = 384 << 20
 	// uploadRead is how much of an upload is read at a time. With 100
@@ -117,10 +117,10 @@ func (h Photos) putPhoto(w http.ResponseWriter, r *http.Request) error {
 	if size < 0 {
 		size = report.MaxPhotoBytes
 	}
-	if wait := h.perUser.TakeSome(by.ID, float64(size)); wait > 0 {
+	if wait := h.perUser.TakeSome(payer(r), float64(size)); wait > 0 {
 		problem := service.TooManyRequests
 		problem.RetryAfter = wait
-		return problem.New("too many bytes of uploads of this user")
+		return problem.New("too many bytes of uploads of this user or address")
 	}
 	body := &uploadBody{ctx: r.Context(), r: r.Body, limit: h.rate, hash: sha256.New()}
 	err = h.Files.Put(r.Context(), upload.Key, body, r.ContentLength)

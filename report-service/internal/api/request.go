@@ -4,9 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -94,25 +92,6 @@ func idempotencyKey(header string) (string, error) {
 		return "", fault.NewInvalid("Idempotency-Key", "must be a key, or a key in double quotes")
 	}
 	return key, nil
-}
-
-// addressOf returns the address of the client, which the gateway writes down; without
-// a gateway that of the connection. All addresses of a /64 of IPv6 are one.
-func addressOf(r *http.Request) string {
-	text, _, _ := net.SplitHostPort(r.RemoteAddr)
-	if forwarded, _, _ := strings.Cut(r.Header.Get("X-Forwarded-For"), ","); forwarded != "" {
-		text = strings.TrimSpace(forwarded)
-	}
-	address, err := netip.ParseAddr(text)
-	if err != nil {
-		return "" // of a client that writes the header itself, without a gateway
-	}
-	if address = address.Unmap(); address.Is6() {
-		if network, err := address.WithZone("").Prefix(64); err == nil {
-			return network.String()
-		}
-	}
-	return address.String()
 }
 
 // networkOf returns the network of the client, as which all its addresses count.

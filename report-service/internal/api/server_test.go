@@ -128,6 +128,8 @@ func newReplica(t testing.TB, database string, rules postgres.Rules, settings ..
 	for _, set := range settings {
 		set(&p)
 	}
+	p.Guests.Log = log
+	p.Guests.Limit()
 	gates := api.NewGates(p.CostlyAtOnce)
 	p.Lists.Gates, p.Map.Gates, p.Exports.Gates = gates, gates, gates
 	applications := api.Open311{City: p.City, On: p.Open311On, Applications: postgres.NewOpen311(db), Reports: store, Gates: gates}

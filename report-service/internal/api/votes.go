@@ -19,15 +19,15 @@ var votes = map[reportapi.VoteType]report.Vote{reportapi.Upvote: report.Upvote, 
 type Votes struct {
 	Reports *postgres.Reports
 	PerUser ratelimit.Limit
-	Guests  bool // whether guests vote
+	Guests  Guests
 }
 
 // Operations are those on votes.
 func (h Votes) Operations() openapi.Operations {
 	turns := ratelimit.New(h.PerUser)
 	return openapi.Operations{
-		"vote":         {Handler: limited(turns, forGuests(h.Guests, report.ErrNoGuestVotes, service.Decoded(h.vote))), Timeout: changeTimeout},
-		"withdrawVote": {Handler: limited(turns, forGuests(h.Guests, report.ErrNoGuestVotes, h.withdrawVote)), Timeout: changeTimeout},
+		"vote":         {Handler: limited(turns, h.Guests.may(h.Guests.Votes, report.ErrNoGuestVotes, service.Decoded(h.vote))), Timeout: changeTimeout},
+		"withdrawVote": {Handler: limited(turns, h.Guests.may(h.Guests.Votes, report.ErrNoGuestVotes, h.withdrawVote)), Timeout: changeTimeout},
 	}
 }
 

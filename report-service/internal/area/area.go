@@ -5,6 +5,8 @@ package area
 import (
 	"encoding/json"
 	"math"
+	"slices"
+	"sync"
 
 	"github.com/paulmach/orb"
 	"github.com/paulmach/orb/planar"
@@ -40,17 +42,36 @@ type List struct {
 	Revision int64 // how often it was replaced
 	Areas    []Area
 	bounds   []orb.Bound // of the areas in use, in the order of Areas
+
+	mu   sync.Mutex
+	kept map[string][]byte // see Kept
 }
 
 // NewList returns the areas in their order, retired ones last.
 func NewList(revision int64, areas []Area) *List {
-	l := &List{Revision: revision, Areas: areas}
+	l := &List{Revision: revision, Areas: areas, kept: make(map[string][]byte)}
 	for _, a := range areas {
 		if !a.Retired {
 			l.bounds = append(l.bounds, a.Shape.Bound())
 		}
 	}
 	return l
+}
+
+// Kept returns what make returned when it was first called for key: what is made of a list
+// costs much, and is the same until the next revision.
+func (l *List) Kept(key string, make func() ([]byte, error)) ([]byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	body, ok := l.kept[key]
+	if ok {
+		return body, nil
+	}
+	body, err := make()
+	if err == nil {
+		l.kept[key] = body
+	}
+	return body, err
 }
 
 // At returns the first area in use that p is in, or the zero value. It compares p with the
@@ -110,7 +131,7 @@ func outline(shape Shape, step float64) Shape {
 	out := make(Shape, len(shape))
 	for i, polygon := range shape {
 		for _, ring := range polygon {
-			simple := simplify.DouglasPeucker(step).Ring(ring.Clone())
+			simple := thinned(ring, step)
 			if len(simple) < minPositions {
 				simple = ring.Clone()
 			}
@@ -121,6 +142,23 @@ func outline(shape Shape, step float64) Shape {
 		}
 	}
 	return out
+}
+
+// pieceLength is of how many points a ring is thinned at once: that takes as many steps as
+// the square of their number, and a ring may have 80,000.
+const pieceLength = 1000
+
+// thinned returns the ring with its points at most step aside.
+func thinned(ring orb.Ring, step float64) (simple orb.Ring) {
+	for from := 0; from < len(ring)-1; from += pieceLength {
+		piece := slices.Clone(ring[from:min(from+pieceLength+1, len(ring))])
+		kept := simplify.DouglasPeucker(step).LineString(orb.LineString(piece))
+		if from > 0 {
+			kept = kept[1:] // the last of the piece before
+		}
+		simple = append(simple, kept...)
+	}
+	return simple
 }
 
 // rounded returns degrees to a metre, as positions are.

@@ -50,7 +50,7 @@ type Config struct {
 	// GuestReports is how many reports a guest files in a day, GuestsPerAddress how many
 	// guests come from an address, and the others say what guests may do besides.
 	GuestReports     int             `env:"GUEST_REPORTS" envDefault:"5"`
-	GuestsPerAddress ratelimit.Limit `envDefault:"20/1h"`
+	GuestsPerAddress ratelimit.Limit `env:"GUESTS_PER_ADDRESS" envDefault:"20/1h"`
 	GuestVotes       config.Switch   `env:"GUEST_VOTES" envDefault:"off" example:"on"`
 	GuestComments    config.Switch   `env:"GUEST_COMMENTS" envDefault:"off" example:"on"`
 

@@ -156,10 +156,30 @@ func Describe(err error) string {
 // of the database, and err's own for any other.
 func LogText(err error) string { return cmp.Or(Describe(err), err.Error()) }
 
+// inWords says what a server refuses for a reason of its own, or nothing for another
+// SQLSTATE.
+func inWords(code string) string {
+	switch code {
+	case "40001", "40P01":
+		return "another transaction was in the way"
+	case "53100":
+		return "the disk of the database is full"
+	case "53300":
+		return "the database has no connection left"
+	case "57014":
+		return "the database took too long"
+	case "57P01", "57P02", "57P03":
+		return "the database stops or starts"
+	case readOnly:
+		return "the database takes no writes"
+	}
+	return refusal(code)
+}
+
 // describePgError leaves out the message and the detail, which show values.
 func describePgError(e *pgconn.PgError) string {
 	text := "SQLSTATE " + e.Code
-	if words := refusal(e.Code); words != "" {
+	if words := inWords(e.Code); words != "" {
 		return words + " (" + text + ")"
 	}
 	if e.TableName != "" {

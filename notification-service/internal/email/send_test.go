@@ -68,7 +68,7 @@ func TestMailOfAStatus(t *testing.T) {
 		t.Errorf("bounces of delivery %d, %t", id, ok)
 	}
 	subject, err := new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject"))
-	if err != nil || subject != "Pothole — Jalan Merdeka: now in progress" {
+	if err != nil || subject != "Report “Pothole — Jalan Merdeka”: now in progress" {
 		t.Errorf("subject %q, %v", subject, err)
 	}
 	for name, want := range map[string]string{
@@ -377,7 +377,7 @@ func TestWhatIsNotSent(t *testing.T) {
 			subject, _, _ := mail.read(t)
 			subjects = append(subjects, subject)
 		}
-		if slices.Sort(subjects); !slices.Equal(subjects, []string{"Pothole: now resolved", "Pothole: the city has replied", "Pothole: the city has replied"}) {
+		if slices.Sort(subjects); !slices.Equal(subjects, []string{"Report “Pothole”: now resolved", "Report “Pothole”: the city has replied", "Report “Pothole”: the city has replied"}) {
 			t.Errorf("the mails are %q", subjects)
 		}
 	})

@@ -73,6 +73,7 @@ type bench struct {
 	other    int32 // a category
 	db       []*pgx.Conn
 	urls     []string
+	votes    atomic.Int64
 	accepted atomic.Int64 // requests, each with a message
 	figures  testbed.Figures
 }
@@ -149,8 +150,10 @@ func (b *bench) file(ctx context.Context, n int) (client.Report, error) {
 	})
 }
 
-// vote changes somebody's vote on the popular report each time.
-func (b *bench) vote(ctx context.Context, n int) error {
+// vote changes somebody's vote on the popular report each time: without a change there
+// would be no message.
+func (b *bench) vote(ctx context.Context) error {
+	n := int(b.votes.Add(1) - 1)
 	who := b.people[1+n%(people-1)] // nobody votes on their own report
 	_, err := who.Vote(ctx, b.popular, []string{"upvote", "downvote"}[n/(people-1)%2])
 	return err
@@ -211,7 +214,7 @@ func (b *bench) load(ctx context.Context, factor float64, a *answers) {
 	work := context.WithoutCancel(ctx)
 	var loading sync.WaitGroup
 	loading.Go(func() {
-		testbed.OpenLoop(ctx, every, func(n int, due time.Time) { b.note(a, "votes", due, b.vote(work, n)) })
+		testbed.OpenLoop(ctx, every, func(_ int, due time.Time) { b.note(a, "votes", due, b.vote(work)) })
 	})
 	testbed.OpenLoop(ctx, every, func(n int, due time.Time) { _, err := b.file(work, n); b.note(a, "creates", due, err) })
 	loading.Wait()

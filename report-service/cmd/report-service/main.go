@@ -155,7 +155,7 @@ func newCore(pool *pgxpool.Pool, cfg config.Config, log zerolog.Logger, metrics 
 // its languages an operator still has to write texts in.
 func (c *core) nameCategories(ctx context.Context, languages []string, log zerolog.Logger) {
 	if err := c.categories.UseLanguage(ctx, languages[0]); err != nil {
-		log.Warn().Err(err).Msg("naming categories failed, messages carry the names of before until the next start")
+		log.Warn().Err(err).Msg("updating category names failed, messages keep the old names until the next start")
 		return
 	}
 	list, err := c.categories.List(ctx)

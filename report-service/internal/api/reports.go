@@ -120,7 +120,7 @@ func (h Reports) file(w http.ResponseWriter, r *http.Request, req reportapi.NewR
 		body, id, version = earlier, first.ID, first.Version
 	}
 	if intake != nil { // what is stored does not tell that it is not the caller's own
-		if body, err = notMine(body); err != nil {
+		if body, err = withoutMine(body); err != nil {
 			return err
 		}
 	}
@@ -130,8 +130,8 @@ func (h Reports) file(w http.ResponseWriter, r *http.Request, req reportapi.NewR
 	return nil
 }
 
-// notMine returns the answer with a report of the caller's own for somebody whose it is not.
-func notMine(own []byte) ([]byte, error) {
+// withoutMine clears the mine flag of a stored answer.
+func withoutMine(own []byte) ([]byte, error) {
 	var answer reportapi.Report
 	if err := json.Unmarshal(own, &answer); err != nil {
 		return nil, fmt.Errorf("read answer: %w", err)

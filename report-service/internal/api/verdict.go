@@ -37,7 +37,7 @@ func (h Verdicts) giveVerdict(w http.ResponseWriter, r *http.Request, req report
 
 // keepResolved handles POST /reports/{id}/verdict/decision.
 func (h Verdicts) keepResolved(w http.ResponseWriter, r *http.Request, req reportapi.KeptResolved) error {
-	err := h.Reports.Keep(r.Context(), pathID(r), report.Keep{Note: req.Note, By: user(r).AsOfficial(), IfMatch: ifMatch(r)})
+	err := h.Reports.Uphold(r.Context(), pathID(r), report.Uphold{Note: req.Note, By: user(r).AsOfficial(), IfMatch: ifMatch(r)})
 	if err != nil {
 		return fmt.Errorf("keep resolved: %w", err)
 	}

@@ -35,7 +35,7 @@ const (
 var Share = ratelimit.Limit{Turns: 2000, Period: 20 * time.Second}
 
 // ErrBusy is the refusal of a request that found no room: others have it.
-var ErrBusy = errors.New("as many expensive requests are running as may")
+var ErrBusy = errors.New("too many expensive requests are running")
 
 // A TooManyError is the refusal of a caller who asks for too much.
 type TooManyError struct {

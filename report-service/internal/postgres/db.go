@@ -61,6 +61,12 @@ func NewDB(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards.Set), 
 	}
 }
 
+// A Workbench is the officials' side of reports, which residents do not see.
+type Workbench struct{ db *DB }
+
+// NewWorkbench returns the workbench on db.
+func NewWorkbench(db *DB) *Workbench { return &Workbench{db} }
+
 // Run writes the changes of Reports and Comments that residents wait for. It
 // returns once ctx has ended and those that it has taken are written, so it has
 // to end after the requests that it serves.

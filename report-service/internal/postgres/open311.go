@@ -115,7 +115,7 @@ func (s *Open311) Updates(ctx context.Context, q report.UpdateQuery) ([]report.R
 	var sql query
 	sql.and(`r.hidden_reason is null`)
 	sql.and(`h.from_status is not null`)
-	sql.and(`(h.kind is null or h.kind = %s)`, report.Kept)
+	sql.and(`(h.kind is null or h.kind = %s)`, report.Upheld)
 	if q.IDs != nil {
 		sql.and(`h.report_id = any(%s)`, q.IDs)
 	}

@@ -1,8 +1,10 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -223,4 +225,37 @@ func (s *Workbench) CountByPart(ctx context.Context, filter report.Filter, by re
 	}
 	parts, err = s.addVerdicts(ctx, parts, q.args[:2:2], filter, by)
 	return total, parts, err
+}
+
+// countedVerdicts selects reports with their verdicts as 1 in one of three columns, between
+// $1 and $2: what was never said counts when the time for it ended.
+const countedVerdicts = `
+	from (
+		select report_id, given_at as at, fixed from verdicts where given_at >= $1 and given_at < $2
+		union all
+		select report_id, until, null from verdicts where given_at is null and until >= $1 and until < least($2, now())
+	) v join reports r on r.id = v.report_id join categories c on c.id = r.category_id`
+
+// verdictSums are the figures of countedVerdicts.
+const verdictSums = `count(*) filter (where v.fixed), count(*) filter (where not v.fixed), count(*) filter (where v.fixed is null)`
+
+// addVerdicts adds the verdicts between two times on the reports that match filter to the
+// counts of parts of the city, which are in the order of their ids.
+func (s *Workbench) addVerdicts(ctx context.Context, counts []report.PartCounts, between []any, filter report.Filter, by report.PartOf) ([]report.PartCounts, error) {
+	q := query{args: between}
+	q.filter(filter)
+	said, err := pgpool.Collect(ctx, s.db.pool, "count verdicts by part", func(row pgx.CollectableRow) (n report.PartCounts, err error) {
+		return n, row.Scan(&n.Part, &n.Confirmed, &n.VerdictCounts.Disputed, &n.Silent)
+	}, `
+		select `+partSQL(by)+` as part, `+verdictSums+countedVerdicts+routesSQL+q.where()+`
+		group by part`, q.args...)
+	for _, n := range said {
+		i, found := slices.BinarySearchFunc(counts, n, func(a, b report.PartCounts) int { return cmp.Compare(a.Part, b.Part) })
+		if found {
+			counts[i].VerdictCounts = n.VerdictCounts
+		} else {
+			counts = slices.Insert(counts, i, n)
+		}
+	}
+	return counts, err
 }

@@ -147,3 +147,17 @@ func (s *Workbench) SetViews(ctx context.Context, official string, views []repor
 	}
 	return nil
 }
+
+// SettingChanges returns the last changes of the city's settings, the newest first.
+func (s *Workbench) SettingChanges(ctx context.Context, limit int) ([]report.SettingChange, error) {
+	return pgpool.Collect(ctx, s.db.pool, "read audit of settings", func(row pgx.CollectableRow) (c report.SettingChange, err error) {
+		err = row.Scan(&c.At, &c.By.ID, &c.By.Name, &c.Setting, &c.Detail)
+		c.At = c.At.UTC()
+		return c, err
+	}, `
+		(select at, actor, actor_name, setting, detail from settings_audit order by id desc limit $1)
+		union all
+		(select at, actor, actor_name, 'categories', jsonb_build_object('added', added, 'changed', changed, 'retired', retired, 'moved', moved)
+			from category_audit order by id desc limit $1)
+		order by at desc limit $1`, limit)
+}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -24,20 +23,6 @@ func recordSetting(ctx context.Context, tx pgx.Tx, by report.Official, setting s
 		return fmt.Errorf("write audit of settings: %w", err)
 	}
 	return nil
-}
-
-// SettingChanges returns the last changes of the city's settings, the newest first.
-func (s *Workbench) SettingChanges(ctx context.Context, limit int) ([]report.SettingChange, error) {
-	return pgpool.Collect(ctx, s.db.pool, "read audit of settings", func(row pgx.CollectableRow) (c report.SettingChange, err error) {
-		err = row.Scan(&c.At, &c.By.ID, &c.By.Name, &c.Setting, &c.Detail)
-		c.At = c.At.UTC()
-		return c, err
-	}, `
-		(select at, actor, actor_name, setting, detail from settings_audit order by id desc limit $1)
-		union all
-		(select at, actor, actor_name, 'categories', jsonb_build_object('added', added, 'changed', changed, 'retired', retired, 'moved', moved)
-			from category_audit order by id desc limit $1)
-		order by at desc limit $1`, limit)
 }
 
 // departmentsChanged returns the ids of departments that differ.

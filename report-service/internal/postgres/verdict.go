@@ -226,14 +226,14 @@ func (d dispute) assign(ctx context.Context) error {
 	return nil
 }
 
-// Keep keeps a disputed report resolved, with a note for everybody, which is announced as a
+// Uphold keeps a disputed report resolved, with a note for everybody, which is announced as a
 // reply.
-func (s *Reports) Keep(ctx context.Context, id uuid.UUID, k report.Keep) error {
+func (s *Reports) Uphold(ctx context.Context, id uuid.UUID, k report.Uphold) error {
 	return s.db.change(ctx, id, func(_ pgx.Tx, l *lockedReport, w *writeBatch) error {
 		if err := l.check(true); err != nil {
 			return err
 		}
-		entry, err := l.Filing.Keep(k, l.disputed, time.Now())
+		entry, err := l.Filing.Uphold(k, l.disputed, time.Now())
 		if err != nil {
 			return err
 		}
@@ -248,59 +248,4 @@ func (s *Reports) Keep(ctx context.Context, id uuid.UUID, k report.Keep) error {
 		queueOfficials(&w.others, k.By)
 		return nil
 	})
-}
-
-// verdicts adds to work what the reporter of its report, and those of its duplicates, have
-// said about the last resolution.
-func (s *Workbench) verdicts(ctx context.Context, work *report.TaskDetails) error {
-	given, err := pgpool.Collect(ctx, s.db.pool, "select verdicts", func(row pgx.CollectableRow) (v report.DuplicateVerdict, err error) {
-		err = row.Scan(&v.ReportID, &v.Fixed, &v.Text, &v.GivenAt, &v.Until)
-		v.GivenAt, v.Until = v.GivenAt.UTC(), v.Until.UTC()
-		return v, err
-	}, `
-		(select report_id, fixed, text, given_at, until from verdicts where report_id = $1 and given_at is not null order by version desc limit 1)
-		union all
-		(select v.report_id, v.fixed, v.text, v.given_at, v.until from verdicts v join reports r on r.id = v.report_id
-			where r.duplicate_of = $1 and not v.fixed and v.ended_at is null order by v.given_at)`, work.ID)
-	for _, v := range given {
-		if v.ReportID == work.ID {
-			work.Verdict = &v.Verdict
-		} else {
-			work.Disputes = append(work.Disputes, v)
-		}
-	}
-	return err
-}
-
-// countedVerdicts selects reports with their verdicts as 1 in one of three columns, between
-// $1 and $2: what was never said counts when the time for it ended.
-const countedVerdicts = `
-	from (
-		select report_id, given_at as at, fixed from verdicts where given_at >= $1 and given_at < $2
-		union all
-		select report_id, until, null from verdicts where given_at is null and until >= $1 and until < least($2, now())
-	) v join reports r on r.id = v.report_id join categories c on c.id = r.category_id`
-
-// verdictSums are the figures of countedVerdicts.
-const verdictSums = `count(*) filter (where v.fixed), count(*) filter (where not v.fixed), count(*) filter (where v.fixed is null)`
-
-// addVerdicts adds the verdicts between two times on the reports that match filter to the
-// counts of parts of the city, which are in the order of their ids.
-func (s *Workbench) addVerdicts(ctx context.Context, counts []report.PartCounts, between []any, filter report.Filter, by report.PartOf) ([]report.PartCounts, error) {
-	q := query{args: between}
-	q.filter(filter)
-	said, err := pgpool.Collect(ctx, s.db.pool, "count verdicts by part", func(row pgx.CollectableRow) (n report.PartCounts, err error) {
-		return n, row.Scan(&n.Part, &n.Confirmed, &n.VerdictCounts.Disputed, &n.Silent)
-	}, `
-		select `+partSQL(by)+` as part, `+verdictSums+countedVerdicts+routesSQL+q.where()+`
-		group by part`, q.args...)
-	for _, n := range said {
-		i, found := slices.BinarySearchFunc(counts, n, func(a, b report.PartCounts) int { return cmp.Compare(a.Part, b.Part) })
-		if found {
-			counts[i].VerdictCounts = n.VerdictCounts
-		} else {
-			counts = slices.Insert(counts, i, n)
-		}
-	}
-	return counts, err
 }

@@ -214,19 +214,19 @@ func TestWordsOfAVerdictAreBounded(t *testing.T) {
 func TestKeepResolved(t *testing.T) {
 	t.Parallel()
 	f, id := asking(t, report.Public)
-	keep := report.Keep{Note: "Lit at our visit", By: olga}
-	wantKind(t, f.Keep(t.Context(), id, keep), report.NotDisputed)
+	keep := report.Uphold{Note: "Lit at our visit", By: olga}
+	wantKind(t, f.Uphold(t.Context(), id, keep), report.NotDisputed)
 	f.verdict(id, ann.ID, false, "", "")
 	stale := keep
 	stale.IfMatch = report.VersionOnly(2)
-	wantKind(t, f.Keep(t.Context(), id, stale), report.Stale)
+	wantKind(t, f.Uphold(t.Context(), id, stale), report.Stale)
 	blank := keep
 	blank.Note = " "
-	wantKind(t, f.Keep(t.Context(), id, blank), fault.Invalid)
-	if err := f.Keep(t.Context(), id, keep); err != nil {
+	wantKind(t, f.Uphold(t.Context(), id, blank), fault.Invalid)
+	if err := f.Uphold(t.Context(), id, keep); err != nil {
 		t.Fatal(err)
 	}
-	wantKind(t, f.Keep(t.Context(), id, keep), report.NotDisputed)
+	wantKind(t, f.Uphold(t.Context(), id, keep), report.NotDisputed)
 	if got := f.kinds(id); got != "pending resolved disputed kept" {
 		t.Errorf("the history is %q", got)
 	}
@@ -538,7 +538,7 @@ func TestVerdictsEnd(t *testing.T) {
 		f.resolve(id)
 		f.verdict(id, bob.ID, true, "Thanks", "")
 		f.verdict(id, bob.ID, false, "Dark", "")
-		if err := f.Keep(t.Context(), id, report.Keep{Note: "Lit", By: olga}); err != nil {
+		if err := f.Uphold(t.Context(), id, report.Uphold{Note: "Lit", By: olga}); err != nil {
 			t.Fatal(err)
 		}
 	}

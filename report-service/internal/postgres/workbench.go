@@ -13,12 +13,6 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// A Workbench is the officials' side of reports, which residents do not see.
-type Workbench struct{ db *DB }
-
-// NewWorkbench returns the workbench on db.
-func NewWorkbench(db *DB) *Workbench { return &Workbench{db} }
-
 // Details returns what officials know about a report.
 func (s *Workbench) Details(ctx context.Context, id uuid.UUID) (report.TaskDetails, error) {
 	task, err := worked.scan(s.db.pool.QueryRow(ctx, taskSQL(` where r.id = $1`), id))
@@ -118,4 +112,26 @@ func (s *Workbench) AddNote(ctx context.Context, id uuid.UUID, text string, by r
 		w.record(actRow{reportID: id, by: by, kind: report.Noted, text: text})
 		return nil
 	})
+}
+
+// verdicts adds to work what the reporter of its report, and those of its duplicates, have
+// said about the last resolution.
+func (s *Workbench) verdicts(ctx context.Context, work *report.TaskDetails) error {
+	given, err := pgpool.Collect(ctx, s.db.pool, "select verdicts", func(row pgx.CollectableRow) (v report.DuplicateVerdict, err error) {
+		err = row.Scan(&v.ReportID, &v.Fixed, &v.Text, &v.GivenAt, &v.Until)
+		v.GivenAt, v.Until = v.GivenAt.UTC(), v.Until.UTC()
+		return v, err
+	}, `
+		(select report_id, fixed, text, given_at, until from verdicts where report_id = $1 and given_at is not null order by version desc limit 1)
+		union all
+		(select v.report_id, v.fixed, v.text, v.given_at, v.until from verdicts v join reports r on r.id = v.report_id
+			where r.duplicate_of = $1 and not v.fixed and v.ended_at is null order by v.given_at)`, work.ID)
+	for _, v := range given {
+		if v.ReportID == work.ID {
+			work.Verdict = &v.Verdict
+		} else {
+			work.Disputes = append(work.Disputes, v)
+		}
+	}
+	return err
 }

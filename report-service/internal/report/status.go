@@ -65,7 +65,7 @@ type Change struct {
 // IsReply reports whether c is an official's reply, which leaves the status as
 // it was, as a correction does. So is the note with which a report is kept resolved.
 func (c Change) IsReply() bool {
-	return c.From == c.To && c.Corrected == nil && (c.Kind == "" || c.Kind == Kept)
+	return c.From == c.To && c.Corrected == nil && (c.Kind == "" || c.Kind == Upheld)
 }
 
 // A Move is an official's request to change a report's status.

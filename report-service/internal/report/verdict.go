@@ -39,7 +39,7 @@ type ChangeKind string
 const (
 	Disputed  ChangeKind = "disputed"  // the reporter says that it is not fixed
 	Confirmed ChangeKind = "confirmed" // the reporter says that it is
-	Kept      ChangeKind = "kept"      // an official kept it resolved
+	Upheld    ChangeKind = "kept"      // an official kept it resolved
 )
 
 // A Verdict is a reporter's word on whether a resolved report is fixed.
@@ -94,15 +94,15 @@ func (f *Filing) Note(kind ChangeKind, now time.Time) Change {
 	return Change{From: f.Status, To: f.Status, Kind: kind, Version: f.Version, At: stored(now)}
 }
 
-// A Keep is an official's decision to keep a disputed report resolved.
-type Keep struct {
+// An Uphold is an official's decision to keep a disputed report resolved.
+type Uphold struct {
 	Note    string // for everybody
 	By      Official
 	IfMatch Versions
 }
 
-// Keep returns the entry for the history of f, which is disputed or not.
-func (f *Filing) Keep(k Keep, disputed bool, now time.Time) (Change, error) {
+// Uphold returns the entry for the history of f, which is disputed or not.
+func (f *Filing) Uphold(k Uphold, disputed bool, now time.Time) (Change, error) {
 	note := strings.TrimSpace(k.Note)
 	switch {
 	case !k.IfMatch.Has(f.Version):
@@ -113,5 +113,5 @@ func (f *Filing) Keep(k Keep, disputed bool, now time.Time) (Change, error) {
 		return Change{}, fault.NewInvalid("/note", "must not be blank")
 	}
 	f.touch(now)
-	return Change{From: f.Status, To: f.Status, Kind: Kept, Note: note, By: k.By.ID, Version: f.Version, At: f.UpdatedAt}, nil
+	return Change{From: f.Status, To: f.Status, Kind: Upheld, Note: note, By: k.By.ID, Version: f.Version, At: f.UpdatedAt}, nil
 }

@@ -2,6 +2,8 @@ package relay
 
 import (
 	"context"
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/backoff"
@@ -79,6 +81,10 @@ func (s *session) startRead(ctx context.Context, now time.Time) {
 		s.schedule.triggered, s.schedule.perShard, s.schedule.next = false, 0, now.Add(s.cfg.PollMax)
 		return
 	}
+	// From another shard on each time: on a starved machine sessions end before the last rows
+	// of a read are published, and the same shards would wait for minutes.
+	first := rand.IntN(len(leases))
+	leases = slices.Concat(leases[first:], leases[:first])
 	s.watermark.reads++
 	req := readRequest{
 		number: s.watermark.reads, leases: leases, above: make([]int64, len(leases)),

@@ -106,6 +106,9 @@ func (c HealthConfig) readPhotos(ctx context.Context) monitor.Reading {
 	if c.Storage == nil {
 		return monitor.Reading{State: monitor.Off}
 	}
+	if c.Database.Away() { // an upload is neither accepted nor finished
+		return monitor.Reading{State: monitor.Bad, Cause: monitor.NoDatabase}
+	}
 	if err := c.Storage(ctx); err != nil {
 		return monitor.Reading{State: monitor.Bad, Cause: storage}
 	}

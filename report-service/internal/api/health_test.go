@@ -111,6 +111,7 @@ func TestHealthParts(t *testing.T) { //nolint:funlen // most of it is the table
 		}, monitor.Reading{State: monitor.Bad, Cause: monitor.Missing, Names: []string{"photos"}, Count: 2}},
 		{"no storage", "photos", func(c *api.HealthConfig) { c.Storage = func(context.Context) error { return errors.New("full") } }, monitor.Reading{State: monitor.Bad, Cause: "storage"}},
 		{"photo-worker is stopped", "photos", func(c *api.HealthConfig) { c.PhotoQueue = idle }, monitor.Reading{State: monitor.Bad, Cause: "stopped", Names: []string{"photo-worker"}, Count: 1}},
+		{"photos, no database", "photos", func(c *api.HealthConfig) { c.Database = away }, monitor.Reading{State: monitor.Bad, Cause: monitor.NoDatabase}},
 		{"photos, no broker", "photos", func(c *api.HealthConfig) { c.Broker = unseen }, monitor.UnknownFor(monitor.NoBroker)},
 
 		{"jobs", "jobs", nil, good},

@@ -38,6 +38,7 @@ const (
 	Resolved     Kind = "resolved"      // its dead letter was closed by its effect
 	Discarded    Kind = "discarded"     // an operator gave its dead letter up
 	Handled      Kind = "handled"       // its effect is committed
+	NotFound     Kind = "not_found"     // it was published, and a group has not found it
 
 	// Consequences of the effect.
 	Numbered          Kind = "numbered"           // it has a number in the officials' stream
@@ -51,7 +52,7 @@ const (
 func Kinds() []Kind {
 	return []Kind{
 		Accepted, Requeued, Withdrawn, PublishDue, Published,
-		FirstFailed, Restarted, Parked, DeadLettered, Replayed, Handled, Resolved, Discarded,
+		FirstFailed, Restarted, Parked, DeadLettered, Replayed, Handled, Resolved, Discarded, NotFound,
 		Numbered, DeliveryWritten, DeliveryAttempted, DeliveryEnded,
 	}
 }
@@ -61,7 +62,7 @@ func Kinds() []Kind {
 type Entry struct {
 	At    time.Time
 	Kind  Kind
-	Place string // outbox, a queue, an endpoint's id, or a stream
+	Place string // outbox, a queue, a group of consumers, an endpoint's id, or a stream
 
 	Attempts   *int32     // how often it was tried until then
 	Class      *string    // of the failure
@@ -124,7 +125,10 @@ union all
 select sent_at, 'replayed', queue, null, null, null, null, id, replay_id from letters where sent_at is not null
 union all
 select closed_at, state, queue, null, null, nullif(close_reason, ''), null, id, null
-from letters where state in ('resolved', 'discarded') and closed_at is not null`
+from letters where state in ('resolved', 'discarded') and closed_at is not null
+union all
+select received_at, 'not_found', consumer_group, null, null, state, null, null, null
+from reconciliation_manifests where check_at is not null and $2 = any(missing::text[])`
 
 // Entries returns what happened to the message in the groups' queues, in the order of
 // the times.

@@ -50,6 +50,8 @@ func fill(t *testing.T, pool *pgxpool.Pool, message string) (letter int64, first
 	exec(`insert into message_starts (queue, message_id, starts, started_at) values ($1, $2, 2, $3), ($4, $2, 0, $3)`, webhooks, message, at(2), votes)
 	exec(`insert into delayed_messages (queue, message_id, type, due_at, body, properties, headers, parked_at)
 		values ($1, $2, 'report.vote.received', $3, '{}', '{}', '{}', $4)`, webhooks, message, at(200), at(3))
+	exec(`insert into reconciliation_manifests (consumer_group, epoch, number, starts_at, ends_at, received_at, state, check_at, missing)
+		select 'notifications', 0, count(*) + 1, $1, $1, $1, 'missing', $1, array[$2::uuid] from reconciliation_manifests`, at(300), message)
 	return letter, first, second
 }
 
@@ -70,6 +72,7 @@ func TestEntries(t *testing.T) {
 		{At: at(100), Kind: story.Replayed, Place: votes, DeadLetter: &letter, Replay: &second},
 		{At: at(101), Kind: story.Handled, Place: votes},
 		{At: at(101), Kind: story.Resolved, Place: votes, DeadLetter: &letter},
+		{At: at(300), Kind: story.NotFound, Place: "notifications", Reason: new("missing")},
 	}
 	got, err := story.NewStore(pool, votes, webhooks).Entries(t.Context(), message)
 	if err != nil {
@@ -78,7 +81,7 @@ func TestEntries(t *testing.T) {
 	if !slices.EqualFunc(got, want, same) {
 		t.Errorf("Entries:\n%s\nwant\n%s", text(t, got), text(t, want))
 	}
-	for queue, want := range map[string]int{votes: 6, webhooks: 2, "queue.status_updates": 0} {
+	for queue, want := range map[string]int{votes: 7, webhooks: 3, "queue.status_updates": 1} {
 		got, err := story.NewStore(pool, queue).Entries(t.Context(), message)
 		if err != nil || len(got) != want {
 			t.Errorf("Entries of %s: %d, error %v; want %d", queue, len(got), err, want)
@@ -98,8 +101,8 @@ func TestEntriesAreFoundByKeys(t *testing.T) {
 	for i := range 10 {
 		queues = append(queues, "queue.other"+string(rune('a'+i)))
 	}
-	if entries, err := story.NewStore(watched, queues...).Entries(t.Context(), message); err != nil || len(entries) != 8 {
-		t.Fatalf("Entries: %d, error %v; want 8", len(entries), err)
+	if entries, err := story.NewStore(watched, queues...).Entries(t.Context(), message); err != nil || len(entries) != 9 {
+		t.Fatalf("Entries: %d, error %v; want 9", len(entries), err)
 	}
 	const most = 220 // four tables, each by its key in twelve queues
 	for _, plan := range queries.Plans(t) {
@@ -122,6 +125,8 @@ func crowd(t *testing.T, pool *pgxpool.Pool) {
 			select 'queue.vote_received', gen_random_uuid(), 'report.vote.received', '{}', '{}', '{}', 'permanent', 'x', 'x', now(), now() from generate_series(1, 8000)`,
 		`insert into dead_letter_attempts (dead_letter_id, failed_at, retries, retry_reason, error_class, error)
 			select id, failed_at, 0, '', error_class, error from dead_letters where error = 'x'`,
+		`insert into reconciliation_manifests (consumer_group, epoch, number, starts_at, ends_at, state)
+			select 'webhooks', 0, n, now(), now(), 'complete' from generate_series(10, 8000) n`,
 		`analyze`,
 	} {
 		if _, err := pool.Exec(t.Context(), sql); err != nil {

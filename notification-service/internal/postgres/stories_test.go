@@ -129,6 +129,8 @@ func TestStoryIsFoundByKeys(t *testing.T) {
 		`insert into streams (name) select 'user:' || i from generate_series(1, 2000) i`,
 		`insert into notifications (stream_id, seq, id, message_id, type, report_id, report_version, data, created_at)
 			select s.id, 100 + i, gen_random_uuid(), gen_random_uuid(), 'x', gen_random_uuid(), 1, '{}', now() from streams s, generate_series(1, 10) i`,
+		`insert into reconciliation_manifests (consumer_group, epoch, number, starts_at, ends_at, state)
+			select 'webhooks', 0, n, now(), now(), 'complete' from generate_series(1, 5000) n`,
 		`analyze`,
 	} {
 		if _, err := pool.Exec(t.Context(), sql); err != nil {

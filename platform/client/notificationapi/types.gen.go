@@ -210,6 +210,7 @@ const (
 	StoryEntryKindDiscarded         StoryEntryKind = "discarded"
 	StoryEntryKindFirstFailed       StoryEntryKind = "first_failed"
 	StoryEntryKindHandled           StoryEntryKind = "handled"
+	StoryEntryKindNotFound          StoryEntryKind = "not_found"
 	StoryEntryKindNumbered          StoryEntryKind = "numbered"
 	StoryEntryKindParked            StoryEntryKind = "parked"
 	StoryEntryKindReplayed          StoryEntryKind = "replayed"
@@ -1485,7 +1486,7 @@ type StoryEntry struct {
 	// Number In the stream.
 	Number int64 `json:"number,omitempty,omitzero"`
 
-	// Place A queue, the stream `officials`, or the id of a webhook.
+	// Place A queue, the stream `officials`, the id of a webhook, or the group of consumers that has not found it.
 	Place string `json:"place"`
 
 	// Reason Of the failure, or of what an operator did.

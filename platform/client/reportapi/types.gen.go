@@ -235,6 +235,7 @@ const (
 	StoryEntryKindDiscarded    StoryEntryKind = "discarded"
 	StoryEntryKindFirstFailed  StoryEntryKind = "first_failed"
 	StoryEntryKindHandled      StoryEntryKind = "handled"
+	StoryEntryKindNotFound     StoryEntryKind = "not_found"
 	StoryEntryKindParked       StoryEntryKind = "parked"
 	StoryEntryKindPublishDue   StoryEntryKind = "publish_due"
 	StoryEntryKindPublished    StoryEntryKind = "published"

@@ -25,6 +25,10 @@ const (
 // on, and before Until. Without Until it ends now.
 type Window struct{ Since, Until time.Time }
 
+// firstPublished is the header of a row that has when its message was first published. It is
+// for the message's story alone: the relay sends headers by name.
+const firstPublished = "first-published"
+
 // toTheEnd returns a statement that makes the rows that selectSQL finds pending again.
 // It inserts them again, because the relay reads in the order of seq, which must rise in
 // the order of publishing.
@@ -38,7 +42,8 @@ func toTheEndAnd(selectSQL, besides string) string {
 		returning id, routing_key, payload, created_at, published_at, seq, report_id, report_version, shard, headers
 	), put as (
 		insert into outbox_messages (id, routing_key, payload, created_at, report_id, report_version, shard, headers)
-		select id, routing_key, payload, created_at, report_id, report_version, shard, headers
+		select id, routing_key, payload, created_at, report_id, report_version, shard,
+		  headers || jsonb_build_object('` + firstPublished + `', coalesce(headers ->> '` + firstPublished + `', published_at::text))
 		from taken order by published_at, seq
 		returning id, shard, routing_key
 	)` + besides + `

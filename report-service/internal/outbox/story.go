@@ -28,14 +28,16 @@ const actsSearched = 5000
 func (s *Store) Story(ctx context.Context, id uuid.UUID) (Story, error) {
 	var m Message
 	var told Story
+	var first *time.Time // when it was published, if it was published again since
 	err := s.pool.QueryRow(ctx, `
 		select seq, id, routing_key, status, report_id, report_version, created_at,
-		       published_at, next_attempt_at, retry_count, last_error, split_part(headers ->> 'traceparent', '-', 2)
+		       published_at, next_attempt_at, retry_count, last_error, split_part(headers ->> 'traceparent', '-', 2),
+		       (headers ->> '`+firstPublished+`')::timestamptz
 		from outbox_messages where id = $1`, id).Scan(&m.Seq, &m.ID, &m.RoutingKey, &m.Status, &m.ReportID, &m.ReportVersion, &m.CreatedAt,
-		&m.PublishedAt, &m.NextAttemptAt, &m.RetryCount, &m.LastError, &told.TraceID)
+		&m.PublishedAt, &m.NextAttemptAt, &m.RetryCount, &m.LastError, &told.TraceID, &first)
 	switch {
 	case err == nil:
-		told.Message, told.Entries = &m, m.entries()
+		told.Message, told.Entries = &m, m.entries(first)
 	case !errors.Is(err, pgx.ErrNoRows):
 		return Story{}, fmt.Errorf("read outbox message: %w", err)
 	}
@@ -48,18 +50,22 @@ func (s *Store) Story(ctx context.Context, id uuid.UUID) (Story, error) {
 const place = "outbox"
 
 // entries are what the row says of its past, and of its next attempt.
-func (m Message) entries() []story.Entry {
+func (m Message) entries(first *time.Time) []story.Entry {
 	entries := []story.Entry{{At: m.CreatedAt, Kind: story.Accepted, Place: place}}
+	if first != nil {
+		entries = append(entries, story.Entry{At: *first, Kind: story.Published, Place: place, DurationMs: new(first.Sub(m.CreatedAt).Milliseconds())})
+	}
 	if m.NextAttemptAt != nil {
 		entries = append(entries, story.Entry{
 			At: *m.NextAttemptAt, Kind: story.PublishDue, Place: place, Attempts: &m.RetryCount, Reason: m.LastError,
 		})
 	}
 	if m.PublishedAt != nil {
-		entries = append(entries, story.Entry{
-			At: *m.PublishedAt, Kind: story.Published, Place: place,
-			Attempts: new(m.RetryCount + 1), DurationMs: new(m.PublishedAt.Sub(m.CreatedAt).Milliseconds()),
-		})
+		e := story.Entry{At: *m.PublishedAt, Kind: story.Published, Place: place, Attempts: new(m.RetryCount + 1)}
+		if first == nil { // or else it has waited since it was published again
+			e.DurationMs = new(m.PublishedAt.Sub(m.CreatedAt).Milliseconds())
+		}
+		entries = append(entries, e)
 	}
 	return entries
 }

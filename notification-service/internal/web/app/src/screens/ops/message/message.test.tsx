@@ -36,10 +36,10 @@ const tell = (outbox: object, effects: object[]) => ({
   notifications: serve(notificationService, 'GET', () => ok({ entries: effects })),
 });
 
-test('both sides are one story, by time, and the report leads to the number in its stream', async () => {
+test('both sides are one story, by time, no effect before its publishing, and the report leads to the number in its stream', async () => {
   const { notifications } = tell({ message: row('published'), trace_id: 't', entries: [accepted, published] }, [dead, handled, resolved]);
   const story = await readStory(id);
-  expect(story.entries.map(({ kind }) => kind)).toEqual(['accepted', 'dead_lettered', 'published', 'handled', 'resolved']);
+  expect(story.entries.map(({ kind }) => kind)).toEqual(['accepted', 'published', 'dead_lettered', 'handled', 'resolved']);
   expect(story).toMatchObject({ trace: 't', errors: [], missing: [] });
   expect(notifications.mock.lastCall?.[1].params).toEqual({ path: { id }, query: { report_id: report } });
 });

@@ -65,7 +65,7 @@ function decoded(part: string): string {
 
 /** The colour of an entry. */
 function colour({ kind, state }: StoryEntry): string {
-  if (kind === 'dead_lettered' || kind === 'discarded' || kind === 'withdrawn' || state === 'dead') return TONE.bad;
+  if (kind === 'dead_lettered' || kind === 'discarded' || kind === 'withdrawn' || kind === 'not_found' || state === 'dead') return TONE.bad;
   if (kind === 'published' || kind === 'handled' || kind === 'resolved' || kind === 'numbered' || state === 'done') return TONE.good;
   return TONE.waiting;
 }

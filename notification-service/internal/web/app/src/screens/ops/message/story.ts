@@ -37,7 +37,7 @@ export async function readStory(id: string): Promise<Story> {
       notificationService.GET('/admin/messages/{id}/story', { params: { path: { id }, query: { ...(report && { report_id: report }) } } }),
     ),
   );
-  const entries = [...outbox.entries, ...effects.entries].sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
+  const entries = inOrder(outbox.entries, effects.entries);
   return {
     ...(outbox.message && { message: outbox.message }),
     ...(outbox.trace_id && { trace: outbox.trace_id }),
@@ -45,6 +45,21 @@ export async function readStory(id: string): Promise<Story> {
     errors: [outbox.error, effects.error].filter((error) => error !== undefined),
     missing: missingOf(outbox, effects),
   };
+}
+
+/**
+ * By time, and no effect before its publishing: that has the time at which it was recorded, a
+ * little after the broker had the message.
+ */
+function inOrder(outbox: StoryEntry[], effects: StoryEntry[]): StoryEntry[] {
+  let before = 0;
+  const timed = outbox.map((entry) => {
+    const at = Date.parse(entry.at);
+    const first = Math.min(at, ...effects.map((effect) => Date.parse(effect.at)).filter((time) => time >= before));
+    before = at;
+    return { entry, at: entry.kind === 'published' ? first : at };
+  });
+  return [...timed, ...effects.map((entry) => ({ entry, at: Date.parse(entry.at) }))].sort((a, b) => a.at - b.at).map(({ entry }) => entry);
 }
 
 async function side(pending: Promise<Side>): Promise<Side> {

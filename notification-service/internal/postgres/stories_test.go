@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"flag"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -105,6 +106,58 @@ func TestStoryHasTheWebhooksAndNoReader(t *testing.T) {
 	}
 	if got := read(uuid.NewString(), s.report); len(got) != 0 {
 		t.Errorf("another message about the report has the entries %+v", got)
+	}
+}
+
+// An endpoint without a delivery has the reason, as its filter is now. What is not known of
+// the message stays general.
+func TestStorySaysWhyAWebhookWasNotSent(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Notification(t)
+	s := writeStory(t, pool)
+	stories := postgres.NewStories(pool, "queue.report_created", "queue.webhooks")
+	reasons := func(message string, report uuid.UUID) map[string]string {
+		t.Helper()
+		entries, err := stories.Entries(t.Context(), message, report)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := make(map[string]string)
+		for _, e := range entries {
+			if e.Reason != nil && e.Kind == story.DeliveryEnded && e.Delivery == nil && *e.State == "cancelled" {
+				said[e.Place] = strings.TrimPrefix(*e.Reason, "not sent: ")
+			}
+		}
+		return said
+	}
+	mustExec(t, pool, `update notifications set data = '{"category_id": 2, "private": true}' where message_id = $1`, s.message)
+	want, general := make(map[string]string), make(map[string]string)
+	for _, tt := range []struct{ columns, values, reason, general string }{
+		{"created_at", "now()", "the endpoint was registered later", "the endpoint was registered later"},
+		{"event_types", "'{report.vote.received}'", "the endpoint takes other events", "the endpoint takes other events"},
+		{"event_types", "'{report.created}'", "the endpoint has no scope for reports that only the city sees", "the filter of the endpoint by event, category or area did not match"},
+		{"category_ids, scopes", "'{1}', '{private}'", "the endpoint takes other categories", "the filter of the endpoint by event, category or area did not match"},
+		{"area, scopes", "'{1,1,2,2}', '{private}'", "the filter of the endpoint by event, category or area did not match", "the filter of the endpoint by event, category or area did not match"},
+		{"category_ids", "'{}'", "the endpoint has no scope for reports that only the city sees", "the report was hidden, or only the city sees it"},
+	} {
+		id := uuid.New()
+		created := ""
+		if tt.columns != "created_at" {
+			created = ", created_at"
+			tt.values += ", now() - interval '1 hour'"
+		}
+		mustExec(t, pool, `insert into webhook_endpoints (id, url, secret, `+tt.columns+created+`) values ($1, 'https://example.org', 'secret', `+tt.values+`)`, id)
+		want[id.String()], general[id.String()] = tt.reason, tt.general
+	}
+	if got := reasons(s.message, s.report); !maps.Equal(got, want) {
+		t.Errorf("reasons %v, want %v", got, want)
+	}
+	if got := reasons(s.message, uuid.Nil); !maps.Equal(got, general) { // the kind is that of other deliveries
+		t.Errorf("without the report %v, want %v", got, general)
+	}
+	mustExec(t, pool, `update processed_messages set processed_at = processed_at - interval '8 days'`)
+	if got := reasons(s.message, s.report); len(got) != 0 {
+		t.Errorf("of a message whose deliveries may be removed: %v", got)
 	}
 }
 

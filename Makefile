@@ -5,7 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 .PHONY: help help-all up down status logs clean demo page docs docs-serve screenshots outdated build test test-quick test-servers check \
-  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-wal bench-sse bench-webhooks bench-mail bench-streams bench-city bench-fair bench-pressure bench-page \
+  lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-channels bench-streams bench-fair bench-pressure bench-page \
   test-kubernetes chaos chaos-cluster chaos-stream bench-compare
 
 help: ## list the first targets
@@ -114,20 +114,11 @@ bench-relay: ## the outbox relay, beside raw amqp091-go and River
 bench-consumer: ## how fast a queue is emptied, with and without failures, beside wagslane/go-rabbitmq
 	@scripts/bench.sh consumer
 
-bench-wal: ## what an event costs PostgreSQL: the write-ahead log by table, index and kind of record
-	@scripts/bench.sh wal
-
 bench-sse: ## the live streams' hub: memory, an event to everyone, events to one each, beside r3labs/sse
 	@scripts/bench.sh sse
 
-bench-webhooks: ## webhooks while some receivers hang, beside a FIFO of the same workers
-	@scripts/bench.sh webhooks
-
-bench-mail: ## mails with one host that defers, and digests that are all due at once
-	@scripts/bench.sh mails
-
-bench-city: ## the map, the queue, the export and open data in a city of 100,000 reports
-	@scripts/bench.sh city
+bench-channels: ## deliveries to other systems while some receivers hang, beside a FIFO of the same workers
+	@scripts/bench.sh channels
 
 bench-fair: ## what others wait for while one account floods a stack, by kind of flood
 	@scripts/bench.sh fair

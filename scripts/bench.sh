@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 names=("$@")
 if (($# == 0)); then
-  names=(city consumer fair ingest mails relay sse streams wal webhooks load)
+  names=(channels consumer fair ingest relay sse streams load)
 fi
 go build -o bin/ ./report-service/cmd/... ./notification-service/cmd/notification-service ./migrations/cmd/migrate
 for name in "${names[@]}"; do
@@ -26,7 +26,6 @@ bench() {
   case $1 in
     load) scripts/load.sh ;;
     fair | pressure) scripts/bench-stack.sh "$1" ;;
-    mails | webhooks) (cd scripts/bench && GOWORK=off go run ./channels "$1") ;;
     *) (cd scripts/bench && GOWORK=off go run "./$1") ;;
   esac
 }

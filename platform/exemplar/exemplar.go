@@ -1,6 +1,5 @@
 // Package exemplar has histograms of durations whose buckets name a trace, by which the
-// logs have more about a request or a message of that duration. They have native
-// buckets beside the classic ones, for a Prometheus that asks for those.
+// logs have more about a request or a message of that duration.
 package exemplar
 
 import (
@@ -21,14 +20,6 @@ const Label = "trace_id"
 // one, and each allocates.
 const interval = time.Second
 
-// native adds native buckets to the classic ones of opts. Each is a tenth wider than the
-// one before. They are never reset: that would reset the classic ones, too.
-func native(opts prometheus.HistogramOpts) prometheus.HistogramOpts {
-	opts.NativeHistogramBucketFactor = 1.1
-	opts.NativeHistogramMaxBucketNumber = 100
-	return opts
-}
-
 // A Histogram counts durations, and keeps a trace of each bucket.
 type Histogram struct {
 	histogram interface {
@@ -41,7 +32,7 @@ type Histogram struct {
 
 // New returns a Histogram that is registered at reg.
 func New(reg prometheus.Registerer, opts prometheus.HistogramOpts) *Histogram {
-	return newHistogram(promauto.With(reg).NewHistogram(native(opts)), opts.Buckets)
+	return newHistogram(promauto.With(reg).NewHistogram(opts), opts.Buckets)
 }
 
 func newHistogram(o prometheus.Observer, bounds []float64) *Histogram {
@@ -79,7 +70,7 @@ type Vec struct {
 
 // NewVec returns a Vec that is registered at reg.
 func NewVec(reg prometheus.Registerer, opts prometheus.HistogramOpts, labels ...string) *Vec {
-	return &Vec{vec: promauto.With(reg).NewHistogramVec(native(opts), labels), bounds: opts.Buckets}
+	return &Vec{vec: promauto.With(reg).NewHistogramVec(opts, labels), bounds: opts.Buckets}
 }
 
 // With returns the Histogram for these values of the labels.

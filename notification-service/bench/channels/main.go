@@ -1,4 +1,4 @@
-// Command webhooks is the program of `make bench-webhooks`: it measures how
+// Command channels is the program of `make bench-channels`: it measures how
 // fast events become deliveries, how fast those reach receivers that answer at
 // once, and how long they take while some receivers do not answer. The last is
 // also measured with a FIFO of the same workers, which is how a queue without
@@ -46,12 +46,12 @@ const (
 	passes   = 3 // with and without hanging receivers, in turn; medians count
 
 	expandEvents = 1000 // each for all endpoints
-	expandBatch  = 10   // as CONSUMER_BATCH_SIZE
+	expandBatch  = 10   // as the consumer has
 )
 
 func main() {
 	if err := run(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, "webhooks:", err)
+		fmt.Fprintln(os.Stderr, "channels:", err)
 		os.Exit(1)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/cityconnect/cityconnect/platform/eventually"
 )
 
 // A composeService is the definition of one container in Compose.
@@ -32,6 +34,7 @@ type composeService struct {
 	Environment map[string]string `yaml:"environment"`
 	Profiles    []string          `yaml:"profiles"`
 	DependsOn   map[string]any    `yaml:"depends_on"`
+	Entrypoint  []string          `yaml:"entrypoint"`
 }
 
 func composeFile(t *testing.T, path string) map[string]composeService {
@@ -128,6 +131,51 @@ func TestOwnServersReplaceOurs(t *testing.T) {
 			}
 		}
 	}
+}
+
+// nginx keeps the addresses of its start, and Docker gives others after a reboot: the gateway
+// is started by the script that follows those of both services.
+func TestGatewayFollowsAddresses(t *testing.T) {
+	t.Parallel()
+	gateway := composeFile(t, "docker-compose.yml")["gateway"]
+	if want := []string{"sh", "/deploy/follow.sh", "report-service", "notification-service", "--", "/docker-entrypoint.sh"}; !slices.Equal(gateway.Entrypoint, want) {
+		t.Errorf("the gateway is started by %q, must be %q", gateway.Entrypoint, want)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"getent": "#!/bin/sh\n[ \"$2 $3\" = 'a b' ] && cat " + dir + "/addresses\n",
+		"nginx":  "#!/bin/sh\n[ \"$1 $2\" != '-s reload' ] || touch " + dir + "/reloaded\n",
+		"sleep":  "#!/bin/sh\nexec " + must(exec.LookPath("sleep")) + " 0.01\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	address := func(text string) {
+		if err := os.WriteFile(filepath.Join(dir, "new"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "addresses")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	address("10.0.0.1 a\n")
+	follow := exec.CommandContext(t.Context(), "sh", filepath.Join(root(), "deploy", "nginx", "follow.sh"), "a", "b", "--", must(exec.LookPath("sleep")), "600")
+	follow.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+	follow.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := follow.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(-follow.Process.Pid, syscall.SIGKILL); _ = follow.Wait() })
+	next := 2
+	eventually.NothingMissing(t, "reload", func() string {
+		address(fmt.Sprintf("10.0.0.%d a\n", next)) // until the script has seen a first one
+		next++
+		if _, err := os.Stat(filepath.Join(dir, "reloaded")); err != nil {
+			return "nginx is not reloaded"
+		}
+		return ""
+	})
 }
 
 // The images are built from what .dockerignore lets through: each file of ours that a

@@ -87,18 +87,27 @@ func TestTwoWorldsLookTheSame(t *testing.T) {
 	}
 }
 
-// differsFrom reports each line that one world has and the other has not.
+// differsFrom reports each observer of whom one world has another line than the other.
 func (w world) differsFrom(t *testing.T, other world) (differs bool) {
 	t.Helper()
+	for _, d := range w.differences(other) {
+		t.Error(d)
+		differs = true
+	}
+	return differs
+}
+
+// differences returns the first line of each observer that one world has and the other has
+// not.
+func (w world) differences(other world) (all []string) {
 	observers := slices.Sorted(maps.Keys(w))
 	if got := slices.Sorted(maps.Keys(other)); !slices.Equal(got, observers) {
-		t.Errorf("the observers are %q and %q", observers, got)
-		return true
+		return []string{fmt.Sprintf("the observers are %q and %q", observers, got)}
 	}
 	for _, observer := range observers {
 		a, b := w[observer], other[observer]
 		if len(a) == 0 {
-			t.Errorf("%s saw nothing: the test proves nothing", observer)
+			all = append(all, observer+" saw nothing: the test proves nothing")
 		}
 		for i := range max(len(a), len(b)) {
 			var one, two string
@@ -109,13 +118,12 @@ func (w world) differsFrom(t *testing.T, other world) (differs bool) {
 				two = b[i]
 			}
 			if one != two {
-				t.Errorf("%s, item %d of %d and %d:\n  %.600s\n  %.600s", observer, i, len(a), len(b), one, two)
-				differs = true
+				all = append(all, fmt.Sprintf("%s, item %d of %d and %d:\n  %.600s\n  %.600s", observer, i, len(a), len(b), one, two))
 				break // what follows is often only shifted
 			}
 		}
 	}
-	return differs
+	return all
 }
 
 // before is how many reports were filed before the others begin to look.

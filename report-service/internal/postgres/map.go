@@ -51,9 +51,12 @@ func (s *Reports) Map(ctx context.Context, filter report.Filter, grid report.Gri
 }
 
 // hiddenSQL identifies the reports that are hidden: it is another text whenever they
-// are others. They are few, and their index has no others.
+// are others. They are few, and their index has no others. Those that were filed for the
+// city alone were in no cluster, and leave it as it is: a map that takes longer would tell
+// everybody when one was filed.
 const hiddenSQL = `
-	select count(*) || ' ' || coalesce(sum(uuid_hash_extended(h.id, 0)), 0) from reports h where h.hidden_reason is not null`
+	select count(*) || ' ' || coalesce(sum(uuid_hash_extended(h.id, 0)), 0) from reports h
+	where h.hidden_reason is not null and (h.visibility = 'public' or h.restricted_version is not null)`
 
 // Fingerprint is another text whenever the reports that match filter, or anything that
 // everybody sees of them, have changed: each change has made a version.

@@ -20,6 +20,33 @@ func (f *fixture) forCity() report.Draft {
 	return d
 }
 
+// Maps that are kept do not end with a filing for the city alone, which their readers could
+// time; they do once a report that was public is hidden or restricted.
+func TestKeptMapsOutliveAPrivateFiling(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	first, second := f.file(ann, draft(report.Anonymous)), f.file(ann, draft(report.Anonymous))
+	hidden := func() string {
+		t.Helper()
+		now, err := f.Hidden(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return now
+	}
+	before := hidden()
+	f.file(ann, f.forCity())
+	if now := hidden(); now != before {
+		t.Errorf("a private filing changes %q to %q", before, now)
+	}
+	f.exec(`update reports set hidden_reason = 'spam' where id = $1`, first.ID)
+	once := hidden()
+	f.exec(`update reports set visibility = 'officials', hidden_reason = 'private', restricted_version = 2 where id = $1`, second.ID)
+	if now := hidden(); once == before || now == once {
+		t.Errorf("hidden reports: %q, then %q, then %q", before, once, now)
+	}
+}
+
 // Work on a report that only the city sees goes on as on any other: it is moved, answered,
 // gets photos and becomes overdue, and its reporter is notified. Each message says that it
 // is for nobody else. For everybody else there is no such report.

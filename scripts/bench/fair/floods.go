@@ -29,6 +29,12 @@ const (
 	// uploads are how many photos are on their way at a time: with more, they would only
 	// share the bytes a second that a replica takes of all uploads, and none would end.
 	uploads = 6
+	// floodingGuests are how many guests flood from one address: as many as may file there in
+	// an hour.
+	floodingGuests = 20
+	// downloaders are how many addresses download all reports at once, and downloadTimeout
+	// is how long that may take.
+	downloaders, downloadTimeout = 20, 10 * time.Minute
 	// checkTimeout is how long the photos of a turn may take to be checked.
 	checkTimeout = 2 * time.Minute
 	// photoWide, photoHigh and photoNoise make a photo of a telephone: 12 megapixels, some
@@ -59,6 +65,8 @@ var kinds = []kind{
 	{"photos", "resident", testbed.Writes, uploads, photos},
 	{"comments", "resident", testbed.Writes, testbed.Parallel, plain(write)},
 	{"streams", "resident", testbed.Reads, testbed.Parallel, streams},
+	{"guests", "resident", testbed.Reads, testbed.Parallel, guests},
+	{"downloads", "resident", downloaders, downloaders, downloads},
 }
 
 // plain is a kind that needs no preparation, and is over when its requests are.
@@ -137,6 +145,69 @@ func streams(_ context.Context, _ *bench, who account) (attack, settling, error)
 			return http.StatusOK, err
 		}
 	}, nothing, nil
+}
+
+// guests ask for the maps of wholeMap in turns, all from one address.
+func guests(ctx context.Context, b *bench, who account) (attack, settling, error) {
+	var made []account
+	for range floodingGuests {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, *gateway+"/guests", http.NoBody)
+		if err != nil {
+			return nil, nil, err
+		}
+		response, err := who.from.RoundTrip(r)
+		if err != nil {
+			return nil, nil, fmt.Errorf("make a guest: %w", err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusCreated || len(response.Cookies()) == 0 {
+			return nil, nil, fmt.Errorf("make a guest (the stack needs GUESTS=on): answered %s", response.Status)
+		}
+		made = append(made, account{who.As("", response.Cookies()[0].Value), who.from})
+	}
+	var asked atomic.Int64
+	return answered(func(ctx context.Context) error {
+		return wholeMap(ctx, b, made[asked.Add(1)%floodingGuests])
+	}), nothing, nil
+}
+
+// downloads are of open data, each to another address. One that has begun has to be whole.
+func downloads(_ context.Context, _ *bench, who account) (attack, settling, error) {
+	var asked, whole, refused, cut atomic.Int64
+	download := func(ctx context.Context) (int, error) {
+		n := asked.Add(1)
+		if n > downloaders {
+			return http.StatusTooManyRequests, nil // once a turn
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), downloadTimeout)
+		defer cancel()
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, *gateway+"/open-data/reports.csv", http.NoBody)
+		if err != nil {
+			return 0, err
+		}
+		response, err := from{fmt.Sprintf("192.0.2.%d", n+1), who.from.transport}.RoundTrip(r)
+		if err != nil {
+			return 0, err
+		}
+		defer func() { _ = response.Body.Close() }()
+		_, err = io.Copy(io.Discard, response.Body)
+		switch {
+		case response.StatusCode != http.StatusOK:
+			refused.Add(1)
+		case err != nil:
+			cut.Add(1)
+		default:
+			whole.Add(1)
+		}
+		return response.StatusCode, err
+	}
+	return download, func(context.Context) error {
+		fmt.Printf("downloads: %d whole, %d refused before they began, %d cut\n", whole.Load(), refused.Load(), cut.Load())
+		if cut.Load() > 0 {
+			return fmt.Errorf("%d downloads were cut", cut.Load())
+		}
+		return nil
+	}, nil
 }
 
 // photos files the reports that the photos belong to.

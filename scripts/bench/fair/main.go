@@ -1,6 +1,7 @@
 // Command fair measures what everybody else waits for while one account floods the API as
 // hard as the limits let it: with votes, searches, exports, maps of the whole city, photos,
-// comments, or live streams that it opens and closes. It measures a whole stack through its
+// comments, or live streams that it opens and closes; while twenty guests at one address ask
+// for maps; and while twenty addresses download open data. It measures a whole stack through its
 // gateway, with all limits on; scripts/bench-stack.sh starts one for it. Each client has an
 // address of its own, which the gateway takes from X-Forwarded-For.
 //
@@ -32,7 +33,7 @@ var (
 	reports  = flag.Int("reports", 30_000, "reports of the city")
 	turns    = flag.Int("turns", 5, "turns with and without each flood")
 	turn     = flag.Duration("turn", 5*time.Second, "how long each of them is")
-	only     = flag.String("only", "", "measure only this `kind` of flood: votes, searches, exports, maps, photos, comments or streams")
+	only     = flag.String("only", "", "measure only this `kind` of flood: votes, searches, exports, maps, photos, comments, streams, guests or downloads")
 )
 
 const (
@@ -94,7 +95,7 @@ func wanted() ([]kind, error) {
 			return []kind{k}, nil
 		}
 	}
-	return nil, errors.New("-only: must be one of votes, searches, exports, maps, photos, comments and streams")
+	return nil, errors.New("-only: must be one of votes, searches, exports, maps, photos, comments, streams, guests and downloads")
 }
 
 // measure compares turns with a flood to turns without one. Each turn floods with a new

@@ -12,6 +12,7 @@ export type Photo = ReportSchemas['schemas']['Photo'];
 export type Comment = ReportSchemas['schemas']['Comment'];
 export type Category = ReportSchemas['schemas']['Category'];
 export type Status = ReportSchemas['schemas']['Status'];
+export const STATUSES: readonly Status[] = ['pending', 'in_progress', 'resolved', 'rejected'];
 export type Transition = ReportSchemas['schemas']['Transition'];
 export type MapPoints = ReportSchemas['schemas']['MapPoints'];
 export type VoteType = ReportSchemas['schemas']['VoteType'];

@@ -9,8 +9,6 @@ import { language } from '../lang/i18n';
 import { dropChosen, ofDraft, sendChosen } from '../photos/chosen';
 import { randomKey } from './draft';
 
-export const SOURCES: readonly Source[] = ['telephone', 'counter', 'letter', 'inspection'];
-
 export interface Intake {
   /** However often it is sent, it is filed once. */
   key: string;

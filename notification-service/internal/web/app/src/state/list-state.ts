@@ -1,6 +1,7 @@
 /** What a list of reports shows, and how each thing that happens changes it. */
 import type { FeedEvent, Report } from '../api/client';
 import { applyEvents, hides } from './feed';
+import { uniqueById } from './unique';
 
 export interface ListState {
   reports: Report[];
@@ -119,8 +120,4 @@ function mergeFirstPage(shown: Report[], page: Report[]): Report[] {
   if (!last) return page;
   const isBehind = (report: Report) => report.created_at <= last.created_at;
   return uniqueById([...page, ...shown.filter(isBehind)]);
-}
-
-function uniqueById(reports: Report[]): Report[] {
-  return [...new Map(reports.map((report) => [report.id, report])).values()];
 }

@@ -9,25 +9,10 @@ const streams = vi.hoisted(() => ({ feed: (_: StreamEvent) => {} }));
 vi.mock('../live/live', () => ({ onStream: (_: string, listener: (event: StreamEvent) => void) => (streams.feed = listener) }));
 
 import { subscribeToFeed } from './feed';
-import { createQueue, moveAll, queryOf, type QueueFilters } from './queue';
+import { filtersOf, queryOf } from './filters';
+import { createQueue, moveAll } from './queue';
 
-const pending: QueueFilters = {
-  status: ['pending'],
-  category: [],
-  department: [],
-  area: [],
-  assignee: '',
-  q: '',
-  bbox: '',
-  from: '',
-  to: '',
-  overdue: 0,
-  hidden: false,
-  withdrawn: false,
-  newComments: false,
-  source: '',
-  reporter: '',
-};
+const pending = filtersOf(new URLSearchParams());
 
 function task(id: string, part: Partial<Task> = {}): Task {
   const { description: _, closed: __, mine: ___, ...rest } = report({ id });

@@ -9,49 +9,14 @@ import {
   type FeedEvent,
   type MoveResult,
   type QueueCounts,
-  type Source,
   type Status,
   type Task,
 } from '../api/client';
 import { debounce } from '../live/batch';
 import { randomKey } from './draft';
 import { applyEvents, watchFeed } from './feed';
-import { session } from './session';
-
-export type Order = 'oldest' | 'newest' | 'due' | 'changed' | 'score';
-
-export const ORDERS: readonly Order[] = ['oldest', 'newest', 'due', 'changed', 'score'];
-
-/** What may be between officials and a reporter: a question, one that had no answer in time, or a report that is not fixed. */
-export const OF_REPORTERS = ['waiting', 'not_answered', 'disputed'] as const;
-
-export interface QueueFilters {
-  status: Status[];
-  category: number[];
-  department: number[];
-  /** Codes of areas. */
-  area: string[];
-  /** An official's id, `me`, `none`, or empty for anyone. */
-  assignee: string;
-  q: string;
-  /** West, south, east, north. */
-  bbox: string;
-  /** Days of filing in the reader's time zone, such as 2026-11-22; both are included. */
-  from: string;
-  to: string;
-  /** Only what is overdue at this level or a higher one; 0 for all. */
-  overdue: number;
-  /** Only what is hidden; without it none of that. */
-  hidden: boolean;
-  /** Only what its reporters have withdrawn, likewise. */
-  withdrawn: boolean;
-  /** Only what has comments that no official has seen. */
-  newComments: boolean;
-  /** Only what officials filed for somebody, and came in this way; empty for all. */
-  source: Source | '';
-  /** Only where this is between officials and the reporter; empty for all. */
-  reporter: (typeof OF_REPORTERS)[number] | '';
-}
+import { fits, queryOf, type Order, type QueueFilters } from './filters';
+import { uniqueById } from './unique';
 
 /** What the API takes: the most there is of one page, and of one request to move. */
 const PAGE_SIZE = 100;
@@ -63,53 +28,6 @@ const REFRESH_MS = 2_000;
 const REFRESH_APART_MS = 10_000;
 /** After an act of one's own the counts follow within this time. */
 const COUNT_MS = 300;
-
-/** The filters as the API takes them. */
-export function queryOf({
-  status,
-  category,
-  department,
-  area,
-  assignee,
-  q,
-  bbox,
-  from,
-  to,
-  overdue,
-  hidden,
-  withdrawn,
-  newComments,
-  source,
-  reporter,
-}: QueueFilters) {
-  const begin = midnight(from, 0);
-  const end = midnight(to, 1);
-  return {
-    status,
-    category,
-    department,
-    area,
-    ...(assignee && { assignee }),
-    ...(q && { q }),
-    ...(bbox && { bbox }),
-    ...(begin && { filed_from: begin }),
-    ...(end && { filed_to: end }),
-    ...(overdue && { overdue }),
-    ...(hidden && { hidden }),
-    ...(withdrawn && { withdrawn }),
-    ...(newComments && { new_comments: true }),
-    ...(source && { source: [source] }),
-    ...(reporter && { [reporter]: true }),
-  };
-}
-
-/** When a day begins here, so many days later; nothing for what is no day. */
-function midnight(day: string, later: number): string | undefined {
-  const date = new Date(`${day}T00:00`);
-  if (Number.isNaN(date.getTime())) return undefined;
-  date.setDate(date.getDate() + later);
-  return date.toISOString();
-}
 
 export function createQueue() {
   const tasks = signal<Task[]>([]);
@@ -126,25 +44,9 @@ export function createQueue() {
   /** Counts readings: only the latest is shown. */
   let readings = 0;
 
-  /** Whether a task is still what the filters ask for, as far as acts and events change it. */
-  const fits = (task: Task) => {
-    const { status, assignee, department_id = 0, area = '', hidden_reason, withdrawn_at, new_comments } = task;
-    const wanted = filters.assignee === 'me' ? session.value?.sub : filters.assignee;
-    return (
-      filters.withdrawn === (withdrawn_at !== undefined) &&
-      (filters.withdrawn || filters.hidden === (hidden_reason !== undefined)) &&
-      (!filters.newComments || new_comments > 0) &&
-      (!filters.reporter || task[filters.reporter]) &&
-      (filters.status.length === 0 || filters.status.includes(status)) &&
-      (filters.department.length === 0 || filters.department.includes(department_id)) &&
-      (filters.area.length === 0 || filters.area.includes(area)) &&
-      (!wanted || (wanted === 'none' ? !assignee : assignee?.id === wanted))
-    );
-  };
-
   /** Shows tasks; those that have left the filters are gone, and no longer selected. */
   const show = (fresh: Task[]) => {
-    const kept = fresh.filter(fits);
+    const kept = fresh.filter((task) => fits(filters, task));
     const ids = new Set(kept.map(({ id }) => id));
     batch(() => {
       tasks.value = kept;
@@ -282,10 +184,6 @@ export function createQueue() {
 }
 
 export type Queue = ReturnType<typeof createQueue>;
-
-function uniqueById(tasks: Task[]): Task[] {
-  return [...new Map(tasks.map((task) => [task.id, task])).values()];
-}
 
 /** The request that had no answer yet. The same one again has one effect, by its key. */
 let unanswered: { body: string; key: string } | undefined;

@@ -1,8 +1,6 @@
 import type { Status } from '../api/client';
 import { t } from '../lang/i18n';
 
-export const STATUSES: readonly Status[] = ['pending', 'in_progress', 'resolved', 'rejected'];
-
 /** The status of a report, in colour and in words. */
 export function Badge({ status }: { status: Status }) {
   return (

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 
 import { must, reportService } from '../../api/client';
 import { t } from '../../lang/queue';
-import { queryOf, type QueueFilters } from '../../state/queue';
+import { queryOf, type QueueFilters } from '../../state/filters';
 import { toast } from '../../state/toasts';
 import { explain } from '../../ui/problem';
 import { save } from '../../ui/save';

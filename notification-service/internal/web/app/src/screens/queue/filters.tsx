@@ -6,63 +6,10 @@ import { number, t } from '../../lang/queue';
 import { Map } from '../../map/map';
 import { config } from '../../state/config';
 import { areas, departments, me } from '../../state/desk';
-import { SOURCES } from '../../state/intake';
-import { OF_REPORTERS, type QueueFilters } from '../../state/queue';
-import { STATUSES } from '../../ui/badge';
+import { LEVELS, narrowing, NO_FILTERS, OF_REPORTERS, SOURCES, type QueueFilters } from '../../state/filters';
 import { CategoryOptions } from '../../ui/category';
 import { setQuery } from '../../ui/router';
 import { Search } from '../reports/filters';
-import { LEVELS } from './overdue';
-
-/** The filters that an address has; without a status it is what nobody has begun. */
-export function filtersOf(query: URLSearchParams): QueueFilters {
-  const status = query.get('status') ?? 'pending';
-  const numbers = (name: string) => (query.get(name)?.split(',') ?? []).map(Number).filter((id) => id > 0);
-  return {
-    status: STATUSES.filter((each) => each === status),
-    category: numbers('category'),
-    department: numbers('department'),
-    area: query.get('area')?.split(',').filter(Boolean) ?? [],
-    assignee: query.get('assignee') ?? '',
-    q: query.get('q') ?? '',
-    bbox: query.get('bbox') ?? '',
-    from: query.get('from') ?? '',
-    to: query.get('to') ?? '',
-    overdue: LEVELS.find((level) => level === Number(query.get('overdue'))) ?? 0,
-    hidden: query.has('hidden'),
-    withdrawn: query.has('withdrawn'),
-    newComments: query.has('comments'),
-    source: SOURCES.find((each) => each === query.get('source')) ?? '',
-    reporter: OF_REPORTERS.find((each) => each === query.get('reporter')) ?? '',
-  };
-}
-
-/** Whether anything narrows the queue but the status. */
-export function isNarrowed({
-  category,
-  department,
-  area,
-  assignee,
-  from,
-  to,
-  bbox,
-  q,
-  overdue,
-  hidden,
-  withdrawn,
-  newComments,
-  source,
-  reporter,
-}: QueueFilters): boolean {
-  return (
-    overdue > 0 ||
-    hidden ||
-    withdrawn ||
-    newComments ||
-    category.length + department.length + area.length > 0 ||
-    [assignee, from, to, bbox, q, source, reporter].some((each) => each !== '')
-  );
-}
 
 interface Props {
   filters: QueueFilters;
@@ -79,15 +26,15 @@ interface Option {
 
 /** The filters of the queue, all of them in the address. */
 export function FilterBar({ filters, counts, children }: Props) {
-  const { category, department, area, assignee, from, to, bbox, q, overdue, hidden, withdrawn, newComments, source, reporter } = filters;
-  const more = from !== '' || to !== '' || bbox !== '' || source !== '' || hidden || withdrawn;
-  const narrowed = isNarrowed(filters);
+  const { category, department, area, assignee, q, overdue, hidden, withdrawn, comments, source, reporter } = filters;
+  const narrow = narrowing(filters);
+  const more = narrow.some((name) => ['from', 'to', 'bbox', 'source', 'hidden', 'withdrawn'].includes(name));
   const mine = counts?.assignees.find(({ id }) => id === me().id)?.count;
   const others = counts?.assignees.filter(({ id }) => id && id !== me().id) ?? [];
   return (
     <form
       class="filters work-filters"
-      data-narrowed={narrowed}
+      data-narrowed={narrow.length > 0}
       role="search"
       aria-label={t('work.filters')}
       onSubmit={(event) => event.preventDefault()}
@@ -154,7 +101,7 @@ export function FilterBar({ filters, counts, children }: Props) {
         <label class="check">
           <input
             type="checkbox"
-            checked={newComments}
+            checked={comments}
             onChange={(event) => setQuery({ comments: event.currentTarget.checked ? 'new' : '' })}
           />
           {t('work.new-comments')}
@@ -198,30 +145,12 @@ export function FilterBar({ filters, counts, children }: Props) {
           <Area filters={filters} />
         </div>
       </details>
-      <button type="button" class="link clear" disabled={!narrowed} onClick={() => setQuery(NO_FILTERS)}>
+      <button type="button" class="link clear" disabled={narrow.length === 0} onClick={() => setQuery(NO_FILTERS)}>
         {t('filters.clear')}
       </button>
     </form>
   );
 }
-
-/** The address of a queue that nothing narrows but the status. */
-export const NO_FILTERS = {
-  q: '',
-  category: '',
-  department: '',
-  area: '',
-  assignee: '',
-  from: '',
-  to: '',
-  bbox: '',
-  overdue: '',
-  hidden: '',
-  withdrawn: '',
-  comments: '',
-  source: '',
-  reporter: '',
-};
 
 interface ChoiceProps {
   /** Of the filter, in the address. */

@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks';
 
-import type { MoveResult, Status, Task } from '../../api/client';
+import { STATUSES, type MoveResult, type Status, type Task } from '../../api/client';
 import { isWord, t, tn } from '../../lang/queue';
 import { templates } from '../../state/desk';
 import { moveAll } from '../../state/queue';
-import { STATUSES } from '../../ui/badge';
 import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
 import { TemplateField } from '../report/status-form';

@@ -4,7 +4,7 @@ import { must, reportService, type NumbersOverTime, type PeriodNumbers } from '.
 import { language, number, t } from '../../lang/queue';
 import { categories } from '../../state/categories';
 import { areaName, departments } from '../../state/desk';
-import { queryOf, type QueueFilters } from '../../state/queue';
+import { queryOf, type QueueFilters } from '../../state/filters';
 import { Fault } from '../../ui/problem';
 import { route, setQuery } from '../../ui/router';
 import { Skeleton } from '../../ui/skeleton';

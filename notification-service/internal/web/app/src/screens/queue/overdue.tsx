@@ -1,8 +1,5 @@
 import { number, t } from '../../lang/queue';
 
-/** How far a report may be overdue: each level is another time that its target is over. */
-export const LEVELS = [1, 2, 3];
-
 /** That a report is overdue, and how far; nothing of one that is not. */
 export function Overdue({ level }: { level: number }) {
   if (level === 0) return null;

@@ -1,8 +1,7 @@
-import type { QueueCounts, Status } from '../../api/client';
+import { STATUSES, type QueueCounts, type Status } from '../../api/client';
 import { number, t } from '../../lang/queue';
 import { waiting } from '../../state/desk';
-import type { QueueFilters } from '../../state/queue';
-import { STATUSES } from '../../ui/badge';
+import type { QueueFilters } from '../../state/filters';
 import { setQuery } from '../../ui/router';
 
 interface Props {

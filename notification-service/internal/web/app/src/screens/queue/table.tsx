@@ -5,7 +5,7 @@ import type { Task } from '../../api/client';
 import { number, t, tn, type Word } from '../../lang/queue';
 import { FirstPhoto } from '../../photos/first-photo';
 import { categoryName } from '../../state/categories';
-import type { Order } from '../../state/queue';
+import type { Order } from '../../state/filters';
 import { Badge } from '../../ui/badge';
 import { Time } from '../../ui/time';
 import { Overdue } from './overdue';
@@ -39,9 +39,8 @@ export interface TableProps {
   order: Order;
   current: string | undefined;
   selected: ReadonlySet<string>;
-  address(id: string): string;
-  /** Of the same list in another order. */
-  orderAddress(order: Order): string;
+  /** Of the same list, with another report or in another order. */
+  address(part: { report: string } | { order: Order }): string;
   onCurrent(id: string): void;
   onSelect(ids: Iterable<string>): void;
   onToggle(id: string): void;
@@ -68,23 +67,8 @@ export function focusTask(table: HTMLDivElement | null, id: string | undefined, 
  * arrows lead through it. The cell that has the focus makes its row the current one.
  */
 export function Table(props: TableProps) {
-  const {
-    tasks,
-    total,
-    order,
-    current,
-    selected,
-    address,
-    orderAddress,
-    onCurrent,
-    onSelect,
-    onToggle,
-    onOpen,
-    onPick,
-    oneStatus,
-    without,
-    table,
-  } = props;
+  const { tasks, total, order, current, selected, address, onCurrent, onSelect, onToggle, onOpen, onPick, oneStatus, without, table } =
+    props;
   const columns = COLUMNS.filter((name) => !without.includes(name));
   const [lastColumn, setColumn] = useState<Column>('title');
   const column = without.includes(lastColumn) ? 'title' : lastColumn;
@@ -152,7 +136,7 @@ export function Table(props: TableProps) {
       <div role="rowgroup">
         <div role="row" class="task-head" aria-rowindex={1}>
           {columns.map((name) => (
-            <Heading key={name} name={name} order={order} orderAddress={orderAddress} />
+            <Heading key={name} name={name} order={order} address={address} />
           ))}
         </div>
       </div>
@@ -166,7 +150,7 @@ export function Table(props: TableProps) {
             isCurrent={task.id === current}
             isSelected={selected.has(task.id)}
             tabColumn={i === at ? column : undefined}
-            address={address(task.id)}
+            address={address({ report: task.id })}
             onClick={(event) => (event.detail === 0 ? onOpen : onPick)(task.id)}
             onToggle={onToggle}
           />
@@ -186,7 +170,7 @@ export const HEADINGS: Record<Exclude<Column, 'select'>, Word> = {
 };
 
 /** The heading of a column; one that the list can be ordered by leads to that. */
-function Heading({ name, order, orderAddress }: { name: Column } & Pick<TableProps, 'order' | 'orderAddress'>) {
+function Heading({ name, order, address }: { name: Column } & Pick<TableProps, 'order' | 'address'>) {
   const orders = COLUMN_ORDERS[name];
   const at = orders?.indexOf(order) ?? -1;
   const sorted = at < 0 ? undefined : ASCENDING.includes(order) ? 'ascending' : 'descending';
@@ -194,7 +178,7 @@ function Heading({ name, order, orderAddress }: { name: Column } & Pick<TablePro
   return (
     <span role="columnheader" class={`task-${name}`} aria-sort={sorted}>
       {orders ? (
-        <a href={orderAddress(orders[(at + 1) % orders.length] ?? orders[0])} tabIndex={-1}>
+        <a href={address({ order: orders[(at + 1) % orders.length] ?? orders[0] })} tabIndex={-1}>
           {words}
         </a>
       ) : (

@@ -1,9 +1,8 @@
-import { must, reportService, type Status, type Template } from '../../api/client';
+import { must, reportService, STATUSES, type Status, type Template } from '../../api/client';
 import { t } from '../../lang/queue';
 import { saveTemplates } from '../../state/desk';
 import { createEdited, useEdited } from '../../state/edited';
 import { toast } from '../../state/toasts';
-import { STATUSES } from '../../ui/badge';
 import { Discard } from '../../ui/edited';
 import { Fault } from '../../ui/problem';
 import { Skeleton } from '../../ui/skeleton';

@@ -112,7 +112,6 @@ test('a column that is left out has neither heading nor cells', async () => {
   const props = { tasks: [task], total: 1, order: 'oldest' as const, current: undefined, selected: new Set<string>(), oneStatus: false };
   const acts = {
     address: () => '/',
-    orderAddress: () => '/',
     onCurrent: nothing,
     onSelect: nothing,
     onToggle: nothing,

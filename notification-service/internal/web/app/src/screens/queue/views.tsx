@@ -2,11 +2,11 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 
 import type { View } from '../../api/client';
 import { number, t } from '../../lang/queue';
+import { NO_FILTERS } from '../../state/filters';
 import { changeViews, MAX_VIEWS, readViews } from '../../state/views';
 import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
 import { setQuery } from '../../ui/router';
-import { NO_FILTERS } from './filters';
 import { columnsWithout, HEADINGS, OPTIONAL_COLUMNS } from './table';
 
 /** What a view is made of, in the address. */

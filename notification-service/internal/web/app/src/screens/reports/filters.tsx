@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 
+import { STATUSES } from '../../api/client';
 import { number, t } from '../../lang/i18n';
 import type { Filters } from '../../state/list';
-import { STATUSES } from '../../ui/badge';
 import { CategoryOptions } from '../../ui/category';
 import { Icon } from '../../ui/icons';
 import { setQuery } from '../../ui/router';

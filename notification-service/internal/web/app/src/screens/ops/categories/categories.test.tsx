@@ -12,7 +12,7 @@ type Setting = CategorySettings['categories'][number];
 const setting = (id: number, en: string, idn: string, part: Partial<Setting> = {}): Setting => ({
   id,
   texts: [
-    { language: 'en', name: en } as Setting['texts'][number], // the service leaves out what is empty
+    { language: 'en', name: en }, // the service leaves out what is empty
     { language: 'id', name: idn, hint: '', group: '' },
   ],
   icon: 'dots',

@@ -61,6 +61,8 @@ type CityLinks struct {
 	Privacy       string `json:"privacy,omitempty"`       // the privacy notice
 	Imprint       string `json:"imprint,omitempty"`       // who is responsible
 	Accessibility string `json:"accessibility,omitempty"` // the accessibility statement
+	Terms         string `json:"terms,omitempty"`         // the terms of use
+	Contact       string `json:"contact,omitempty"`       // a page with ways to reach the city
 	Emergency     string `json:"emergency,omitempty"`     // a telephone number
 }
 
@@ -69,14 +71,15 @@ var telephone = regexp.MustCompile(`^\+?[0-9](?:[0-9 -]{0,18}[0-9])?$`)
 
 // Must says what links look like.
 func (CityLinks) Must() string {
-	return "privacy, imprint and accessibility with a URL each (a comma in it as %2C) and emergency with a telephone number, joined by commas, each at most once"
+	return "privacy, imprint, accessibility, terms and contact with a URL each (a comma in it as %2C) and emergency with a telephone number, joined by commas, each at most once"
 }
 
 // UnmarshalText reads pairs of a name and a value, joined by commas.
 func (l *CityLinks) UnmarshalText(text []byte) error {
 	var read CityLinks
 	fields := map[string]*string{
-		"privacy": &read.Privacy, "imprint": &read.Imprint, "accessibility": &read.Accessibility, "emergency": &read.Emergency,
+		"privacy": &read.Privacy, "imprint": &read.Imprint, "accessibility": &read.Accessibility, "terms": &read.Terms, "contact": &read.Contact,
+		"emergency": &read.Emergency,
 	}
 	for pair := range strings.SplitSeq(string(text), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")

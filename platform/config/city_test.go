@@ -33,9 +33,9 @@ func TestCity(t *testing.T) {
 		{"", "", city{Name: "CityConnect", Languages: config.Languages{"en", "id"}}},
 		{"CITY_NAME", "Kota Bogor", city{Name: "Kota Bogor", Languages: config.Languages{"en", "id"}}},
 		{"CITY_LANGUAGES", "id, jv ,en", city{Name: "CityConnect", Languages: config.Languages{"id", "jv", "en"}}},
-		{"CITY_LINKS", "privacy=https://a.test/p?x=1%2C2, imprint=https://a.test/i ,accessibility=https://a.test/a,emergency=+62 251 112", city{
+		{"CITY_LINKS", "privacy=https://a.test/p?x=1%2C2, imprint=https://a.test/i ,accessibility=https://a.test/a,terms=https://a.test/t,contact=https://a.test/c,emergency=+62 251 112", city{
 			Name: "CityConnect", Languages: config.Languages{"en", "id"},
-			Links: config.CityLinks{Privacy: "https://a.test/p?x=1%2C2", Imprint: "https://a.test/i", Accessibility: "https://a.test/a", Emergency: "+62 251 112"},
+			Links: config.CityLinks{Privacy: "https://a.test/p?x=1%2C2", Imprint: "https://a.test/i", Accessibility: "https://a.test/a", Terms: "https://a.test/t", Contact: "https://a.test/c", Emergency: "+62 251 112"},
 		}},
 	} {
 		if got, err := loadCity(tt.variable, tt.value); err != nil || !reflect.DeepEqual(got, tt.want) {
@@ -55,7 +55,7 @@ func TestWrongCity(t *testing.T) {
 		"CITY_LANGUAGES": {"up to 10 codes of languages (ISO 639), each once, joined by commas, such as id,en", []string{"indonesian", "id,id", "id,", "ID", "a1", "aa,ab,ac,ad,ae,af,ag,ah,ai,aj,ak"}},
 		"CITY_LINKS": {"emergency with a telephone number, joined by commas, each at most once, such as privacy=", []string{
 			"https://city.example.org/privacy", "privacy=", "privacy=city.example.org/privacy", "privacy=javascript:alert(1)", "privacy=https://user@city.example.org",
-			"terms=https://city.example.org", "emergency=call", "emergency=https://city.example.org", "emergency=112,emergency=113", "emergency=112,",
+			"help=https://city.example.org", "contact=mailto:a@city.example.org", "emergency=call", "emergency=https://city.example.org", "emergency=112,emergency=113", "emergency=112,",
 		}},
 	} {
 		for _, value := range wrong.values {

@@ -1864,6 +1864,9 @@ type ReportPage struct {
 
 // ReportVisibility Who is to see a report.
 type ReportVisibility struct {
+	// Reason For officials.
+	Reason string `json:"reason,omitempty,omitzero"`
+
 	// Visibility Who sees a report: everybody (`public`), or its reporter and officials alone (`officials`), so that for all others there is no such report.
 	Visibility Visibility `json:"visibility"`
 }

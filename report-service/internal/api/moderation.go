@@ -59,7 +59,7 @@ func (h Moderation) unhideReport(w http.ResponseWriter, r *http.Request) error {
 
 // setVisibility handles PUT /reports/{id}/visibility.
 func (h Moderation) setVisibility(w http.ResponseWriter, r *http.Request, req reportapi.ReportVisibility) error {
-	if err := h.Store.SetVisibility(r.Context(), pathID(r), report.Visibility(req.Visibility), ifMatch(r), user(r).AsOfficial()); err != nil {
+	if err := h.Store.SetVisibility(r.Context(), pathID(r), report.Visibility(req.Visibility), strings.TrimSpace(req.Reason), ifMatch(r), user(r).AsOfficial()); err != nil {
 		return fmt.Errorf("set visibility: %w", err)
 	}
 	return h.Work.getWork(w, r)

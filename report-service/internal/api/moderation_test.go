@@ -114,7 +114,7 @@ func TestPrivateReportIsGone(t *testing.T) {
 			path := "/reports/" + id.String()
 			turn := func(visibility string, status int) {
 				t.Helper()
-				if a := s.do(call{method: "PUT", path: path + "/visibility", token: olga, body: `{"visibility":"` + visibility + `"}`}); a.StatusCode != status {
+				if a := s.do(call{method: "PUT", path: path + "/visibility", token: olga, body: `{"visibility":"` + visibility + `","reason":" A name "}`}); a.StatusCode != status {
 					t.Errorf("turned to %s: %d %s, want %d", visibility, a.StatusCode, a.body, status)
 				}
 			}
@@ -122,6 +122,10 @@ func TestPrivateReportIsGone(t *testing.T) {
 				turn("officials", http.StatusOK)
 				turn("public", http.StatusOK)
 				ok[reportapi.Report](s, call{method: "GET", path: path}, http.StatusOK)
+				work, _ := ok[reportapi.Work](s, call{method: "GET", path: path + "/work", token: olga}, http.StatusOK)
+				if len(work.Acts) == 0 || work.Acts[0].Text != "A name" {
+					t.Errorf("acts %+v, want the reason of the first", work.Acts)
+				}
 			}
 			turn("officials", http.StatusOK)
 			photo := s.showPicture(dir, ann, id)

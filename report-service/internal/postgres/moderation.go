@@ -73,7 +73,7 @@ func (s *Moderation) Unhide(ctx context.Context, id uuid.UUID, ifMatch report.Ve
 
 // SetVisibility lets everybody see a report, or officials and its reporter alone. The
 // words that others were notified of go as those of a hidden report do.
-func (s *Moderation) SetVisibility(ctx context.Context, id uuid.UUID, v report.Visibility, ifMatch report.Versions, by report.Official) error {
+func (s *Moderation) SetVisibility(ctx context.Context, id uuid.UUID, v report.Visibility, reason string, ifMatch report.Versions, by report.Official) error {
 	act := report.RestrictedReport
 	if v == report.ForEverybody {
 		act = report.PublishedReport
@@ -95,7 +95,7 @@ func (s *Moderation) SetVisibility(ctx context.Context, id uuid.UUID, v report.V
 			if ok {
 				w.others.Queue(`update reports set visibility = 'officials', hidden_reason = 'private', restricted_version = $2 where id = $1`, id, l.Restricted)
 			}
-			return "", ok, err
+			return reason, ok, err
 		}
 		var used bool
 		err := tx.QueryRow(ctx, `
@@ -109,7 +109,7 @@ func (s *Moderation) SetVisibility(ctx context.Context, id uuid.UUID, v report.V
 		if ok {
 			w.others.Queue(`update reports set visibility = 'public', hidden_reason = null, restricted_version = null where id = $1`, id)
 		}
-		return "", ok, err
+		return reason, ok, err
 	})
 }
 

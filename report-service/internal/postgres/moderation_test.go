@@ -89,7 +89,7 @@ func TestNothingIsAnnouncedOfAHiddenReport(t *testing.T) {
 // mustRestrict shows a report to officials and its reporter alone.
 func (f *fixture) mustRestrict(id uuid.UUID) {
 	f.t.Helper()
-	if err := f.moderation.SetVisibility(f.t.Context(), id, report.ForOfficials, report.Versions{}, hider); err != nil {
+	if err := f.moderation.SetVisibility(f.t.Context(), id, report.ForOfficials, "Names a neighbour", report.Versions{}, hider); err != nil {
 		f.t.Fatal(err)
 	}
 }

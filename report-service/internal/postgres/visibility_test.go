@@ -110,7 +110,7 @@ func TestRestrictedReportIsPublishedOnlyUnused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	publish := func(id uuid.UUID) error {
-		return f.moderation.SetVisibility(t.Context(), id, report.ForEverybody, report.Versions{}, hider)
+		return f.moderation.SetVisibility(t.Context(), id, report.ForEverybody, "", report.Versions{}, hider)
 	}
 	hide := func(id uuid.UUID) {
 		f.mustHide(id)
@@ -148,7 +148,7 @@ func TestFiledForTheCityStaysSo(t *testing.T) {
 	filed := f.file(ann, f.forCity())
 	private := func(after string) {
 		t.Helper()
-		wantKind(t, f.moderation.SetVisibility(t.Context(), filed.ID, report.ForEverybody, report.Versions{}, hider), report.StaysPrivate)
+		wantKind(t, f.moderation.SetVisibility(t.Context(), filed.ID, report.ForEverybody, "", report.Versions{}, hider), report.StaysPrivate)
 		if _, err := f.Get(t.Context(), filed.ID, report.User{}); !errors.Is(err, report.ErrNotFound) {
 			t.Errorf("after %s everybody sees it (error %v)", after, err)
 		}
@@ -158,7 +158,7 @@ func TestFiledForTheCityStaysSo(t *testing.T) {
 	private("restricting it once more")
 	wantKind(t, f.moderation.Hide(t.Context(), filed.ID, report.PrivateReason, report.Versions{}, hider), fault.Invalid)
 	f.mustHide(filed.ID)
-	wantKind(t, f.moderation.SetVisibility(t.Context(), filed.ID, report.ForEverybody, report.Versions{}, hider), report.Hidden)
+	wantKind(t, f.moderation.SetVisibility(t.Context(), filed.ID, report.ForEverybody, "", report.Versions{}, hider), report.Hidden)
 	if err := f.moderation.Unhide(t.Context(), filed.ID, report.Versions{}, hider); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestNothingFollowsAPrivateReport(t *testing.T) {
 	private, original, duplicate := f.file(ann, f.forCity()), f.file(ann, draft(report.Public)), f.file(bob, draft(report.Public))
 	wantKind(t, f.duplicates.Set(t.Context(), duplicate.ID, private.ID, hider), fault.Invalid)
 	f.mustMark(duplicate.ID, original.ID)
-	wantKind(t, f.moderation.SetVisibility(t.Context(), original.ID, report.ForOfficials, report.Versions{}, hider), fault.Conflict)
+	wantKind(t, f.moderation.SetVisibility(t.Context(), original.ID, report.ForOfficials, "Names a neighbour", report.Versions{}, hider), fault.Conflict)
 	if err := f.duplicates.Set(t.Context(), private.ID, original.ID, hider); err != nil {
 		t.Error(err)
 	}

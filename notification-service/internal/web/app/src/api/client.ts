@@ -16,6 +16,7 @@ export const STATUSES: readonly Status[] = ['pending', 'in_progress', 'resolved'
 export type Transition = ReportSchemas['schemas']['Transition'];
 export type MapPoints = ReportSchemas['schemas']['MapPoints'];
 export type VoteType = ReportSchemas['schemas']['VoteType'];
+export type ReportVisibility = ReportSchemas['schemas']['ReportVisibility'];
 export type Correction = ReportSchemas['schemas']['Correction'];
 export type DialogueItem = ReportSchemas['schemas']['DialogueItem'];
 export type HistoryEntry = ReportSchemas['schemas']['HistoryEntry'];

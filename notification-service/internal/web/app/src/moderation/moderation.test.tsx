@@ -56,9 +56,15 @@ test('shows a report to the city alone, and to everybody again', async () => {
   const onDone = vi.fn();
   await act(() => render(<Moderation report={report()} onDone={onDone} />, root));
   await press('Show it to the city alone');
-  expect(put).toHaveBeenCalledWith('/reports/{id}/visibility', { params: { path: { id: 'r1' } }, body: { visibility: 'officials' } });
+  expect(put).not.toHaveBeenCalled();
+  await type(root.querySelector('form input')!, ' A name ');
+  await submit();
+  const body = { visibility: 'officials', reason: 'A name' };
+  expect(put).toHaveBeenCalledWith('/reports/{id}/visibility', { params: { path: { id: 'r1' } }, body });
   expect(onDone).toHaveBeenCalledTimes(1);
   await act(() => render(<Moderation report={report({ visibility: 'officials' })} onDone={onDone} />, root));
+  expect(button('Show it to everybody again')).toBeUndefined(); // its reporter filed it for the city
+  await act(() => render(<Moderation report={report({ visibility: 'officials' })} restricted onDone={onDone} />, root));
   await press('Show it to everybody again');
   expect(root.querySelector('[role=alert]')?.textContent).toContain('stays with the city');
 });

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-import { must, reportService, type HistoryEntry, type Report, type Work } from '../api/client';
+import { must, reportService, type HistoryEntry, type Report, type ReportVisibility, type Work } from '../api/client';
 import { t } from '../lang/moderation';
 import { Reason } from '../screens/ops/reason';
 import { Modal } from '../ui/modal';
@@ -11,12 +11,14 @@ import { Time } from '../ui/time';
 interface Props {
   /** The report, as whatever shows it has it. */
   report: { id: string; title: string; visibility: Report['visibility']; hidden_reason?: string; withdrawn_at?: string };
+  /** Whether officials have restricted it: only then it may become public again. */
+  restricted?: boolean | undefined;
   onDone(work: Work): void;
 }
 
 /** What officials do about what others see of a report: hide it, show it again, show it to the city alone, redact its words. */
-export function Moderation({ report: { id, visibility, hidden_reason, withdrawn_at }, onDone }: Props) {
-  const [dialog, setDialog] = useState<'hide' | 'redact'>();
+export function Moderation({ report: { id, visibility, hidden_reason, withdrawn_at }, restricted, onDone }: Props) {
+  const [dialog, setDialog] = useState<'hide' | 'redact' | 'restrict'>();
   const [error, setError] = useState<unknown>();
   const params = { path: { id } };
   const hide = async (reason: string) => onDone(await must(reportService.PUT('/reports/{id}/hidden', { params, body: { reason } })));
@@ -25,12 +27,7 @@ export function Moderation({ report: { id, visibility, hidden_reason, withdrawn_
     onDone(work);
   };
   const show = () => must(reportService.DELETE('/reports/{id}/hidden', { params })).then(done, setError);
-  const isPrivate = visibility === 'officials';
-  const turn = () =>
-    must(reportService.PUT('/reports/{id}/visibility', { params, body: { visibility: isPrivate ? 'public' : 'officials' } })).then(
-      done,
-      setError,
-    );
+  const setVisibility = (body: ReportVisibility) => must(reportService.PUT('/reports/{id}/visibility', { params, body }));
   return (
     <div class="stack">
       {hidden_reason && (
@@ -48,9 +45,14 @@ export function Moderation({ report: { id, visibility, hidden_reason, withdrawn_
             {t('moderation.hide')}
           </button>
         )}
-        {!hidden_reason && (
-          <button type="button" title={isPrivate ? undefined : t('moderation.restrict-hint')} onClick={() => void turn()}>
-            {t(isPrivate ? 'moderation.publish' : 'moderation.restrict')}
+        {!hidden_reason && visibility === 'public' && (
+          <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setDialog('restrict')}>
+            {t('moderation.restrict')}
+          </button>
+        )}
+        {restricted && !withdrawn_at && (
+          <button type="button" onClick={() => void setVisibility({ visibility: 'public' }).then(done, setError)}>
+            {t('moderation.publish')}
           </button>
         )}
         <button type="button" aria-haspopup="dialog" onClick={() => setDialog('redact')}>
@@ -60,6 +62,14 @@ export function Moderation({ report: { id, visibility, hidden_reason, withdrawn_
       <Fault error={error} />
       {dialog === 'hide' && (
         <Reason title={t('moderation.hide')} hint={t('moderation.hide-hint')} onSubmit={hide} onClose={() => setDialog(undefined)} />
+      )}
+      {dialog === 'restrict' && (
+        <Reason
+          title={t('moderation.restrict')}
+          hint={t('moderation.restrict-hint')}
+          onSubmit={(reason) => setVisibility({ visibility: 'officials', reason }).then(done)}
+          onClose={() => setDialog(undefined)}
+        />
       )}
       {dialog === 'redact' && <Redaction id={id} onDone={onDone} onClose={() => setDialog(undefined)} />}
     </div>

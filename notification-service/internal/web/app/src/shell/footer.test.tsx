@@ -40,11 +40,12 @@ test('a city has its own name, picture and links, and a number to call', async (
     name: 'Kota Bogor',
     languages: ['id'],
     logo: '/city/logo',
-    links: { privacy: 'https://bogor.example/privasi', emergency: '112' },
+    links: { privacy: 'https://bogor.example/privasi', contact: 'https://bogor.example/kontak', emergency: '112' },
   });
   expect(root.textContent).toContain('Kota Bogor');
   expect(root.querySelector('img')!.getAttribute('src')).toBe('/city/logo');
   expect([...root.querySelectorAll('footer a')].map((a) => a.getAttribute('href'))).toEqual([
+    'https://bogor.example/kontak',
     'https://bogor.example/privasi',
     '/docs/',
     'tel:112',

@@ -2,7 +2,8 @@ import { t } from '../lang/i18n';
 import { config } from '../state/config';
 import { Phone } from '../ui/phones';
 
-const LINKS = ['privacy', 'imprint', 'accessibility'] as const;
+/** The city's links, in the order of the footer. */
+export const LINKS = ['contact', 'privacy', 'terms', 'imprint', 'accessibility'] as const;
 
 /** Where the city says what it has to say, and whom to call in an emergency; nothing where it has set none of it. */
 export function Footer() {

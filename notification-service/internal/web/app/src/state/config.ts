@@ -11,6 +11,8 @@ export interface City {
     privacy?: string;
     imprint?: string;
     accessibility?: string;
+    terms?: string;
+    contact?: string;
     /** A telephone number. */
     emergency?: string;
   };

@@ -7,6 +7,7 @@ import { signal } from '@preact/signals';
 import { must, notificationService, reportService, type Caller, type MailLanguage, type NewReport, type Source } from '../api/client';
 import { language } from '../lang/i18n';
 import { dropChosen, ofDraft, sendChosen } from '../photos/chosen';
+import { config } from './config';
 import { randomKey } from './draft';
 
 export interface Intake {
@@ -24,8 +25,8 @@ export interface Intake {
   language: MailLanguage;
 }
 
-/** The language of the page, which mails are written in as well. */
-export const ofMails = (): MailLanguage => (language.value === 'id' ? 'id' : 'en');
+/** The language of mails to a caller: the city's first, whatever the official's is. */
+export const ofMails = (): MailLanguage => ((config.city?.languages[0] ?? language.value) === 'id' ? 'id' : 'en');
 
 const empty = (): Intake => ({
   key: randomKey(),

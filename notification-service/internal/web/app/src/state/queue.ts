@@ -183,8 +183,6 @@ export function createQueue() {
   };
 }
 
-export type Queue = ReturnType<typeof createQueue>;
-
 /** The request that had no answer yet. The same one again has one effect, by its key. */
 let unanswered: { body: string; key: string } | undefined;
 

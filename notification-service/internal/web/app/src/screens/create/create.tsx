@@ -136,14 +136,10 @@ export function CreateScreen() {
               }}
             />
           )}
-          {at === WHAT && (
-            <>
-              <PickCategory />
-              <Duplicates />
-            </>
-          )}
+          {at === WHAT && <PickCategory />}
           {at === 2 && (
             <>
+              <Duplicates />
               <Words />
               {config.photos && <Photos />}
             </>

@@ -37,13 +37,16 @@ export function Duplicates() {
   const remove = (id: string) => setNear(near.filter((report) => report.id !== id));
   return (
     <section class="panel stack" role="status" aria-label={t('duplicates')}>
-      <h2>{t('duplicates')}</h2>
+      <h3>{t('duplicates')}</h3>
       <p class="quiet">{t('duplicates.hint')}</p>
       <ul class="rows">
         {near.map((report) => (
           <Duplicate key={report.id} report={report} metres={metresTo(report, position!)} onVoted={() => remove(report.id)} />
         ))}
       </ul>
+      <button type="button" onClick={() => setNear([])}>
+        {t('duplicates.none')}
+      </button>
     </section>
   );
 }
@@ -83,7 +86,7 @@ function Duplicate({ report, metres, onVoted }: DuplicateProps) {
         <Time at={report.created_at} />
       </span>
       {!report.mine && may('votes') && (
-        <button type="button" onClick={voteInstead}>
+        <button type="button" class="primary" onClick={voteInstead}>
           {t('duplicates.vote')}
         </button>
       )}

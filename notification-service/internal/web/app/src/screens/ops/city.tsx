@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 
 import { t } from '../../lang/console';
 import { config } from '../../state/config';
+import { LINKS } from '../../shell/footer';
 import { Phone } from '../../ui/phones';
 import { languageName } from './categories/fields';
 
@@ -21,7 +22,7 @@ export function City() {
         <Setting name={t('city.logo')} variable="CITY_LOGO">
           {logo && <img src={logo} alt="" height="48" />}
         </Setting>
-        {(['privacy', 'imprint', 'accessibility'] as const).map((link) => (
+        {LINKS.map((link) => (
           <Setting key={link} name={t(`city.${link}`)} variable={`CITY_LINKS: ${link}`}>
             {links[link] && <a href={links[link]}>{links[link]}</a>}
           </Setting>

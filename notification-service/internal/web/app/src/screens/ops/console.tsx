@@ -51,7 +51,7 @@ interface Count {
   asOf: Date | undefined;
 }
 
-const sections: [Section, ...Section[]] = [
+const sections: Section[] = [
   { path: '', name: 'overview', view: Overview },
   { path: 'queues', name: 'queues', view: Queues, waiting: () => countOf('notifications', 'consumers', 'unconsumed') },
   { path: 'outbox', name: 'outbox', view: Outbox, waiting: () => countOf('reports', 'outbox', 'failed') },
@@ -79,7 +79,7 @@ export function Console({ path }: { path: string[] }) {
   const problems = lightsOf(health.value).filter(({ state }) => state !== 'good').length;
   useSubject(problems > 0 ? `(${number(problems)}) ${t('console')}` : undefined);
   const shown = sections.filter((each) => each.shown?.() ?? true);
-  const section = shown.find((each) => each.path === (path[1] ?? '')) ?? sections[0];
+  const section = shown.find((each) => each.path === (path[1] ?? ''));
   const settings = shown.filter(({ setting }) => setting);
   return (
     <div class="console">
@@ -94,20 +94,26 @@ export function Console({ path }: { path: string[] }) {
           .map((each) => (
             <Tab key={each.path} section={each} current={each === section} />
           ))}
-        <a href={href(`ops/${settings[0]?.path}`)} aria-current={section.setting ? 'page' : undefined}>
+        <a href={href(`ops/${settings[0]?.path}`)} aria-current={section?.setting ? 'page' : undefined}>
           {t('settings')}
         </a>
       </nav>
-      {section.setting && (
+      {section?.setting && (
         <nav class="tabs inner" aria-label={t('settings')}>
           {settings.map((each) => (
             <Tab key={each.path} section={each} current={each === section} />
           ))}
         </nav>
       )}
-      <Boundary key={section.path}>
-        <section.view path={path.slice(2)} key={section.path} />
-      </Boundary>
+      {section ? (
+        <Boundary key={section.path}>
+          <section.view path={path.slice(2)} key={section.path} />
+        </Boundary>
+      ) : (
+        <p class="empty">
+          {t('no-page')}. {t('no-page.text')}
+        </p>
+      )}
     </div>
   );
 }

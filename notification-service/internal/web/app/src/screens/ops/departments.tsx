@@ -50,6 +50,7 @@ export function Departments() {
   };
   return (
     <form class="stack narrow" onSubmit={submit}>
+      <h2>{t('departments')}</h2>
       <p class="quiet">{t('departments.hint')}</p>
       {all.length === 0 && <p class="empty">{t('departments.none')}</p>}
       <Fields>

@@ -1,33 +1,22 @@
 import { useEffect, useState } from 'preact/hooks';
 
-import type { Task } from '../../api/client';
 import { t, tn } from '../../lang/queue';
 import { moveBack, type Moved } from '../../state/moved';
 import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
+import type { useDesk } from './use-desk';
 
 /** What came of an act is shown for so long. Who takes it back later moves the reports by hand. */
 const SHOWN_MS = 60_000;
 
-interface Props {
-  /** The selected reports. */
-  chosen: Task[];
-  /** The last change of status. */
-  done: Moved | undefined;
-  /** Takes the last change back; what a key does, too. */
-  undoing: { current: (() => void) | undefined };
-  onMove(): void;
-  onAssign(): void;
-  onClear(): void;
-  onUndone(): void;
-  onClose(): void;
-}
+/** The parts of the desk that the bar shows and changes. */
+type Props = { desk: Pick<ReturnType<typeof useDesk>, 'chosen' | 'done' | 'setDone' | 'undo' | 'run' | 'queue'> };
 
 /**
  * What can be done with the selected reports, and what came of the last act,
  * with the way back. It stays in sight, however far the list is scrolled.
  */
-export function ActBar({ chosen, done, undoing, onMove, onAssign, onClear, onUndone, onClose }: Props) {
+export function ActBar({ desk: { chosen, done, setDone, undo: undoing, run, queue } }: Props) {
   const [undone, setUndone] = useState<{ moved: number; refused: number }>();
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
@@ -44,7 +33,7 @@ export function ActBar({ chosen, done, undoing, onMove, onAssign, onClear, onUnd
       const moved = results.filter((result) => result.moved).length;
       setUndone({ moved, refused: results.length - moved });
       setError(undefined);
-      onUndone();
+      void queue.refresh();
     } catch (failure) {
       setError(failure);
     }
@@ -52,14 +41,14 @@ export function ActBar({ chosen, done, undoing, onMove, onAssign, onClear, onUnd
   };
   useEffect(() => {
     if (!done) return;
-    const timer = setTimeout(onClose, SHOWN_MS);
+    const timer = setTimeout(() => setDone(undefined), SHOWN_MS);
     return () => clearTimeout(timer);
     // A result that is taken back is another one.
   }, [done, undone]);
   undoing.current = () => void undo();
   const close = () => {
     setUndone(undefined);
-    onClose();
+    setDone(undefined);
   };
   const shown = chosen.length > 0 || done !== undefined;
   return (
@@ -69,13 +58,13 @@ export function ActBar({ chosen, done, undoing, onMove, onAssign, onClear, onUnd
         <p role="status">{chosen.length > 0 && <strong>{tn('work.chosen', chosen.length)}</strong>}</p>
         {chosen.length > 0 && (
           <>
-            <button type="button" class="primary" aria-haspopup="dialog" onClick={onMove}>
+            <button type="button" class="primary" aria-haspopup="dialog" onClick={() => run('move')}>
               {t('work.move')}
             </button>
-            <button type="button" aria-haspopup="dialog" onClick={onAssign}>
+            <button type="button" aria-haspopup="dialog" onClick={() => run('assign')}>
               {t('work.assign')}
             </button>
-            <button type="button" class="link" onClick={onClear}>
+            <button type="button" class="link" onClick={() => queue.select([])}>
               {t('work.clear')}
             </button>
           </>

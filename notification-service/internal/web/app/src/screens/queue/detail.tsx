@@ -224,6 +224,8 @@ function Worker({ task, onAssign, onAsk }: { task: Task; onAssign(): void; onAsk
 /** What is done to few reports; open where it was done. */
 function MoreActs({ task, open }: { task: Task; open: OpenWork }) {
   const duplicates = open.work.value?.duplicates ?? [];
+  const turns = (open.work.value?.acts ?? []).filter(({ action }) => action === 'restrict' || action === 'publish');
+  const restricted = task.visibility === 'officials' && turns.at(-1)?.action === 'restrict';
   const inUse = task.hidden_reason !== undefined || task.duplicate_of !== undefined || duplicates.length > 0;
   return (
     <details class="more-acts" open={inUse}>
@@ -232,7 +234,7 @@ function MoreActs({ task, open }: { task: Task; open: OpenWork }) {
         <Duplicates task={task} open={open} />
         <section class="stack" aria-labelledby="moderation">
           <h3 id="moderation">{t('moderation')}</h3>
-          <Moderation report={task} onDone={open.moderated} />
+          <Moderation report={task} restricted={restricted} onDone={open.moderated} />
         </section>
       </div>
     </details>

@@ -2,7 +2,7 @@ import { render } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 
 import type { Task } from '../../api/client';
-import { t } from '../../lang/queue';
+import { number, t } from '../../lang/queue';
 import { located } from '../../map/located';
 import { Map } from '../../map/map';
 import type { Plot } from '../../map/plot';
@@ -10,13 +10,15 @@ import { Badge } from '../../ui/badge';
 
 interface Props {
   tasks: Task[];
+  /** How many there are, also on pages that are not loaded. */
+  total: number;
   /** Of the filters: other ones are looked at as a whole. */
   filtered: string;
   onOpen(id: string): void;
 }
 
-/** Where the reports of the list are. */
-export function QueueMap({ tasks, filtered, onOpen }: Props) {
+/** Where the reports of the list are, and that it has more, if it has. */
+export function QueueMap({ tasks, total, filtered, onOpen }: Props) {
   const plot = useRef<Plot>(undefined);
   const where = JSON.stringify(tasks.map(({ id, status, latitude, longitude }) => [id, status, latitude, longitude]));
   const points = useMemo(() => tasks.flatMap(located), [where]);
@@ -51,6 +53,7 @@ export function QueueMap({ tasks, filtered, onOpen }: Props) {
           look();
         }}
       />
+      {tasks.length < total && <p class="quiet">{t('work.map-part', { shown: number(tasks.length), total: number(total) })}</p>}
     </div>
   );
 }

@@ -26,6 +26,7 @@ export function Workbench() {
   const { queue, filters, order, filtered, shown, row, before, after, pane, open, goTo } = desk;
   const { query } = route.value;
   const tasks = queue.tasks.value;
+  const total = queue.counts.value?.total ?? tasks.length;
   return (
     <>
       <TopBar desk={desk} />
@@ -44,13 +45,13 @@ export function Workbench() {
       <Fault error={queue.error.value} retry={() => void queue.refresh()} />
       <div class="desk" aria-busy={queue.state.value === 'loading'}>
         <section class="desk-list" aria-label={t('queue')}>
-          {query.has('map') && <QueueMap tasks={tasks} filtered={filtered} onOpen={open} />}
+          {query.has('map') && <QueueMap tasks={tasks} total={total} filtered={filtered} onOpen={open} />}
           {tasks.length === 0 && queue.state.value === 'loading' && <Skeleton />}
           {tasks.length === 0 && queue.state.value === 'ready' && <Empty filters={filters} />}
           {tasks.length > 0 && (
             <Table
               tasks={tasks}
-              total={queue.counts.value?.total ?? tasks.length}
+              total={total}
               order={order}
               current={desk.current}
               selected={queue.selected.value}
@@ -93,16 +94,7 @@ export function Workbench() {
             <p class="empty">{t('work.choose')}</p>
           )}
         </section>
-        <ActBar
-          chosen={desk.chosen}
-          done={desk.done}
-          undoing={desk.undo}
-          onMove={() => desk.run('move')}
-          onAssign={() => desk.run('assign')}
-          onClear={() => queue.select([])}
-          onUndone={() => void queue.refresh()}
-          onClose={() => desk.setDone(undefined)}
-        />
+        <ActBar desk={desk} />
       </div>
       <Dialogs desk={desk} />
     </>

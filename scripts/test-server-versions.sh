@@ -10,7 +10,7 @@
 #
 # Each release becomes a root below .stack/servers once, of about 900 MB, into which the
 # checkout and Go are mounted. Whatever cannot be done for lack of a right, a program or
-# the archive is named and skipped: that is no failure.
+# the archive is named and skipped, and does not fail the run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/stack.d/ports.sh

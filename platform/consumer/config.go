@@ -18,7 +18,7 @@ type Config struct {
 	BatchSize    int             `envDefault:"10"` // what has arrived, and nobody waits for more
 	BatchWait    time.Duration   `envDefault:"0s"`
 	ApplyTimeout time.Duration   `envDefault:"10s"` // far below the broker's 30 min for an ack
-	StallAfter   time.Duration   `envDefault:"15s"` // after the former, so that a slow batch is no alarm
+	StallAfter   time.Duration   `envDefault:"15s"` // after the former, so that a slow batch raises no alarm
 	MaxAttempts  int             `env:"RETRY_MAX_ATTEMPTS" envDefault:"4"`
 	Backoff      Backoff         `env:"RETRY_BACKOFF" envDefault:"exponential"`
 	Delays       []time.Duration `env:"RETRY_DELAYS" envDefault:"1s,5s,30s"`

@@ -60,7 +60,7 @@ func TestBroker(t *testing.T) {
 }
 
 // An account without any right has a broker that is good. Whether it sees the consumers
-// of a queue depends on the broker's version; it is no reason to say that there are none.
+// of a queue depends on the broker's version; it does not prove that there are none.
 func TestBrokerWithoutRights(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Vhost(t)

@@ -202,7 +202,7 @@ func (r *Reconciler) Check(ctx context.Context) (checked bool, err error) {
 		}
 		if res.state == Missing && d.state != Missing {
 			r.deps.Log.Error().Str("group", r.group.Name).Int64("manifest", d.number).Int("messages", len(res.missing)).
-				Msg("messages that were published did not reach the group: see docs/reconciliation.md")
+				Msg("messages that were published did not reach the group: see docs/recoverability.md")
 		}
 		return r.store.note(ctx, tx, d, res)
 	})

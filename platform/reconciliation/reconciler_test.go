@@ -298,7 +298,7 @@ func TestGroupThatCameLaterHasItsOwnBeginning(t *testing.T) {
 	}
 }
 
-// What is lost in the first minutes of a group is missing, too: the times of the ids say that
+// Messages lost in the first minutes of a group are missing, too: the times of the ids say that
 // the messages were for it.
 func TestMessagesOfTheFirstMinutesAreMissed(t *testing.T) {
 	t.Parallel()
@@ -313,8 +313,8 @@ func TestMessagesOfTheFirstMinutesAreMissed(t *testing.T) {
 	}
 }
 
-// A manifest of the future, from a publisher whose clock was ahead, is no reason to wait for
-// that time: the next one says how late it is.
+// A manifest of the future, from a publisher whose clock was ahead, hides no lateness: the
+// next one says how late it is.
 func TestManifestOfTheFutureHidesNoLateness(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, "")

@@ -340,9 +340,6 @@ func TestManualsHaveTheRetrySchedule(t *testing.T) {
 		"attempts: " + join(begins, "and") + " (`RETRY_MAX_ATTEMPTS`",
 		"`cityconnect.retry." + strings.Join(queues, "`, `.") + "`: a fanout exchange",
 	}
-	for _, queue := range queues {
-		recoverability = append(recoverability, "[cityconnect.retry."+queue+"]")
-	}
 	for file, texts := range map[string][]string{
 		"docs/recoverability.md":  recoverability,
 		"docs/configuration.md":   {"the attempts are at " + join(attempts, "and") + "."},

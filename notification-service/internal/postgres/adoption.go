@@ -194,7 +194,7 @@ func moveNotifications(ctx context.Context, tx pgx.Tx, m move, count int64, acco
 	b.Queue(`delete from notification_reads where stream_id = $1`, m.guest)
 	b.Queue(`
 		with gone as (delete from notifications where stream_id = $1 and seq = any($3) returning report_id, message_id, data)
-		update notifications n set data = g.data || n.data -- what only the reporter is told, too
+		update notifications n set data = g.data || n.data -- with what only the reporter gets
 		from gone g where n.report_id = g.report_id and n.message_id = g.message_id and n.stream_id = $2`, m.guest, m.account, m.doubles)
 	b.Queue(`update notifications set stream_id = $2, seq = `+movedSQL("seq", "$3", "$4")+` where stream_id = $1`, m.guest, m.account, m.shift, m.doubles)
 	b.Queue(`

@@ -249,14 +249,14 @@ func TestAdoptedGuestOfAnErasedAccount(t *testing.T) {
 	}
 }
 
-// What an account and a guest both have, because the account follows the guest's report, is one
+// Notifications that an account and a guest both have, because the account follows the guest's report, are one
 // notification after the adoption: read if either read it, and the numbers and digests close up.
 func TestAdoptionShowsNothingTwice(t *testing.T) {
 	t.Parallel()
 	store, pool := newStore(t)
 	account, guest := notification.UserStream("ann"), notification.UserStream(theGuest)
 	both := []postgres.Message{message(guest, account), message(guest, account), message(guest, account)}
-	both[0].Value.Drafts[0].Data.VerdictUntil = new(time.Now().UTC()) // which only the reporter is told
+	both[0].Value.Drafts[0].Data.VerdictUntil = new(time.Now().UTC()) // which only the reporter gets
 	own, first, middle, last := message(account), message(guest), message(guest), message(guest)
 	mustApply(t, store, own, first, both[0], both[1], middle, both[2], last) // the guest's 1 to 6; the account's 1 to 4
 	for _, r := range []notification.Reader{ann, guestReader} {

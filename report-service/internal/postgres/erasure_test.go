@@ -156,7 +156,7 @@ func TestErasure(t *testing.T) {
 				t.Errorf("as %q: %+v (error %v), want an anonymous report of somebody else", reader, v, err)
 			}
 		}
-		// Whoever has a copy with the name finds out as if its reporter had hidden it.
+		// A reader with a copy that has the name sees the same as if its reporter had hidden it.
 		if n := f.number(`select count(*) from outbox_messages where report_id = $1 and payload ->> 'action' = 'name_hidden'`, filed.ID); (n == 1) != (filed.Privacy == report.Public) {
 			t.Errorf("of the %s report %d messages say that its name is hidden", filed.Privacy, n)
 		}

@@ -15,7 +15,7 @@
 // Rows go through these parts: a session, one per connection, reads them
 // (reader, watermark), publishes them (publish, breaker) and has the results
 // written (results). Their states are in row.go. From what is written, manifests
-// tell consumers what they must have (manifests). docs/outbox.md is for its
+// tell consumers what they must have (manifests). docs/recoverability.md is for its
 // operators.
 package relay
 

@@ -150,8 +150,8 @@ func (b *bench) file(ctx context.Context, n int) (client.Report, error) {
 	})
 }
 
-// vote changes somebody's vote on the popular report each time: without a change there
-// would be no message.
+// vote changes somebody's vote on the popular report each time: a vote that changes
+// nothing makes no message.
 func (b *bench) vote(ctx context.Context) error {
 	n := int(b.votes.Add(1) - 1)
 	who := b.people[1+n%(people-1)] // nobody votes on their own report

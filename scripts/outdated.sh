@@ -3,7 +3,7 @@
 # registries that they come from. It always ends with 0.
 # docs/dependencies.md says why some stay behind.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 
 # report TITLE COMMAND... shows what a command lists, or that there is nothing.
 report() {
@@ -14,7 +14,7 @@ report() {
   else
     printf '%s: could not be asked\n' "$title"
   fi
-  [[ -z $out ]] || sed 's/^/  /' <<<"$out"
+  [[ -z $out ]] || echo "  ${out//$'\n'/$'\n'  }"
 }
 
 # Those that a go.mod names for itself, and those of its tools; what these bring along

@@ -207,11 +207,12 @@ promises() {
   return "$missing"
 }
 
-# prose finds shapes of sentences that are hard to read, in documents, Go, shell and
-# SQL, and messages that begin with "want". Each has a plainer way to be said.
+# prose finds shapes of sentences that are hard to read, in documents, Go, TypeScript,
+# shell and SQL, and messages that begin with "want". Each has a plainer way to be said.
 prose() {
   local failed=0
-  local everywhere=('*.md' 'docs/*.yaml' 'docs/openapi/*.yaml' '*.go' '*.sh' '*.sql' ':!scripts/lint.sh' ':!*.gen.go')
+  local everywhere=('*.md' 'docs/*.yaml' 'docs/openapi/*.yaml' '*.go' '*.ts' '*.tsx' '*.sh' '*.sql' ':!scripts/lint.sh' ':!*.gen.go'
+    ':!*/i18n.test.ts' ':!*/draft.test.ts') # a list of such words; a resident's own
   local messages=('*.go' 'deploy/helm/*.yaml' 'deploy/helm/*.tpl' 'notification-service/internal/web/app/src/lang/*.json'
     ':!*_test.go' ':!*test/*.go' ':!*bench/*.go')
   local shapes=(
@@ -225,7 +226,7 @@ prose() {
     echo 'say it in another way: they or the noun; again, while; gets, reads; is not a'
     failed=1
   fi
-  if git grep -nP '^\s*// (Who|What|Whoever)\b' -- '*.go'; then
+  if git grep -nP '^\s*(//|/?\*\*?) (Who|What|Whoever)\b' -- '*.go' '*.ts' '*.tsx'; then
     echo 'begin the comment with a noun'
     failed=1
   fi

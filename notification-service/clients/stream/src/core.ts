@@ -14,7 +14,7 @@
  */
 import { steps } from './position.js';
 
-/** What the server sends; `hb`, its heartbeat, is not handed on. */
+/** The server's events; `hb`, its heartbeat, is not handed on. */
 export type StreamEvent = { type: 'ready' | 'notification' | 'reset' | 'progress'; data: unknown; id: string };
 
 export interface StreamOptions {
@@ -40,7 +40,7 @@ export interface Stream {
 /** The types of the events that the server sends. */
 export const EVENT_TYPES = ['ready', 'notification', 'reset', 'progress', 'hb'] as const;
 
-/** What a connection reports. */
+/** The events that a connection reports. */
 export interface ConnectionListener {
   onMessage(type: string, data: string, id: string): void;
   /** The connection broke, and comes back by itself. */

@@ -78,7 +78,7 @@ async function read(body: ReadableStream<Uint8Array>, feed: (text: string) => vo
   }
 }
 
-/** What Retry-After says, and up to half as long again: all clients get the same seconds. */
+/** The time of Retry-After, and up to half as long again: all clients get the same seconds. */
 function retryAfterMs({ headers }: Response): number | undefined {
   const value = headers.get('Retry-After');
   if (!value) return undefined;

@@ -165,7 +165,7 @@ describe('an answer of overload', () => {
   });
 });
 
-test('a page in place of the stream, as of a captive portal, is no stream', async () => {
+test('a page in place of the stream, as of a captive portal, is not a stream', async () => {
   await open();
   await last().refuse(200, { 'Content-Type': 'text/html' });
   await expectPause(1_000);

@@ -9,10 +9,10 @@ describe('isAhead', () => {
     ['an earlier event', 'v1.a.6', 'v1.a.7', false],
     ['numbers, not words', 'v1.a.10', 'v1.a.9', true],
     ['nothing was counted yet', 'v1.a.1', '', true],
-    ['the stream began anew', 'v1.b.1', 'v1.a.7', true],
+    ['the stream started over', 'v1.b.1', 'v1.a.7', true],
     ['only the second of two streams moved', 'v1.a.7.r.3', 'v1.a.7.r.2', true],
     ['neither of two streams moved', 'v1.a.7.r.3', 'v1.a.7.r.3', false],
-    ['one of two streams began anew', 'v1.a.7.s.1', 'v1.a.7.r.9', true],
+    ['one of two streams started over', 'v1.a.7.s.1', 'v1.a.7.r.9', true],
   ])('%s: %s after %s is %s', (_, id, other, want) => expect(isAhead(id, other)).toBe(want));
 });
 
@@ -22,7 +22,7 @@ describe('furthest', () => {
     ['v1.a.9', 'v1.a.7', 'v1.a.9'],
     // Two tabs may each be ahead in another stream.
     ['v1.a.9.r.2', 'v1.a.7.r.5', 'v1.a.9.r.5'],
-    // What began anew counts from its own beginning.
+    // A stream that started over counts from its own beginning.
     ['v1.b.1', 'v1.a.9', 'v1.b.1'],
     ['v1.a.7', '', 'v1.a.7'],
   ])('of %s and %s is %s', (id, other, want) => expect(furthest(id, other)).toBe(want));

@@ -89,7 +89,7 @@ export default defineConfig({
     pool: 'vmThreads',
     include: ['src/**/*.test.{ts,tsx}'],
     setupFiles: ['src/testing/unmount.ts'],
-    // What hangs ends; a busy machine is no fault of a test.
+    // A page that hangs ends; a busy machine does not fail a test.
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // As with the tests in Go: one that passes at its second run is named as flaky.

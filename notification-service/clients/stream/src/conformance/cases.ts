@@ -1,4 +1,4 @@
-/** What the stream's manual promises, case by case. A case returns if the promise holds. */
+/** The promises of the stream's manual, case by case. A case returns if the promise holds. */
 import { steps } from '../position.js';
 import { Connection, pause, type RawEvent, type Target } from './connection.js';
 
@@ -14,7 +14,7 @@ export type Trigger = 'notify' | 'break' | 'drain' | 'overload';
 export interface Suite extends Target {
   /** Has it happen; throws Skip where nobody has said how. */
   trigger(what: Trigger): Promise<void>;
-  /** What came of PROVOKED notifications over one connection: provoked once, and judged by several cases. */
+  /** The outcome of PROVOKED notifications over one connection: provoked once, and judged by several cases. */
   live?: Promise<Live>;
 }
 
@@ -136,7 +136,7 @@ async function ids(suite: Suite): Promise<void> {
   check(without === 0, `${without} of ${notifications.length} notifications have no id`);
 }
 
-/** What every notification has, whatever it is about. */
+/** The fields of every notification, whatever it is about. */
 async function fields(suite: Suite): Promise<void> {
   for (const { id, data } of (await live(suite)).notifications) {
     for (const name of ['id', 'type', 'report_id', 'created_at']) {

@@ -10,7 +10,7 @@ export interface RawEvent {
 
 export interface Target {
   url: string;
-  /** What signs in. */
+  /** The headers that sign in. */
   headers: Record<string, string>;
   /** For how long the suite waits for what has to come, in milliseconds. */
   patienceMs: number;
@@ -44,7 +44,7 @@ export class Connection {
     return connection;
   }
 
-  /** What retry said last. */
+  /** The last value of retry. */
   get retryMs(): number | undefined {
     return this.parser?.retryMs;
   }

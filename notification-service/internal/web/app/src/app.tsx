@@ -24,7 +24,7 @@ type View = ComponentType<{ path: string[] }>;
 interface Screen {
   title: Word;
   view: View;
-  /** Who may see it: anyone if absent, anyone who signed in if empty. */
+  /** The roles that may see it: anyone if absent, anyone who signed in if empty. */
   roles?: Role[];
 }
 

@@ -6,7 +6,7 @@ import { Fault } from './ui/problem';
 
 const RETRY_MS = { first: 2_000, max: 30_000 };
 
-/** Calls load until it succeeds. Meanwhile root shows why there is no page yet. */
+/** Calls load until it succeeds. Until then root shows why there is no page yet. */
 export async function loadPage(load: () => Promise<unknown>, root: HTMLElement): Promise<void> {
   for (let delay = RETRY_MS.first; ; delay = Math.min(delay * 2, RETRY_MS.max)) {
     try {

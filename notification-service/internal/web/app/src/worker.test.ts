@@ -30,7 +30,7 @@ const news = { title: 'Dark crossing', body: 'Now in progress', lang: 'en', tag:
 const subscription = (address: string) => ({
   toJSON: () => ({ endpoint: address, expirationTime: null, keys: { p256dh: 'p', auth: 'a' } }),
 });
-/** What the service is told of this browser. */
+/** The service's data of this browser. */
 const told = () => requests.mock.calls.filter(([path]) => path === '/me/push').map(([, { body }]) => JSON.parse(body as string) as unknown);
 const push = () => handle('push', { data: { json: () => news } });
 
@@ -78,7 +78,7 @@ test('a click leads to the report, where it is open already to that page', async
   expect(pages[1]!.focus).toHaveBeenCalledOnce();
 });
 
-test('the address that a push service has given the browser is told', async () => {
+test('the address that a push service has given the browser is sent', async () => {
   await handle('pushsubscriptionchange', { newSubscription: subscription('given') });
   expect(subscribe).not.toHaveBeenCalled();
   expect(requests.mock.lastCall).toMatchObject(['/me/push', { method: 'POST', headers: { 'Content-Type': 'application/json' } }]);

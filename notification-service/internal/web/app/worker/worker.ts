@@ -1,9 +1,8 @@
 /**
  * The service worker: the page starts without a network, and says then what it
- * lacks; what is pushed is shown while nobody looks at the page, and where it is
- * pushed to is told when that changes. It keeps
- * the page's own files and nothing else. What the services answer is never kept
- * here: it may be somebody's, and it may be old.
+ * lacks; pushes are shown while the page is closed, and the service gets their
+ * address when that changes. It keeps the page's own files and nothing else. Answers
+ * of the services are never kept here: they may be somebody's, and they may be old.
  */
 export {};
 declare const self: ServiceWorkerGlobalScope;
@@ -36,12 +35,12 @@ self.addEventListener('fetch', (event) => {
   else event.respondWith(fetch(request).catch(() => kept(pathname)));
 });
 
-/** What a push says; notification-service's package push writes it. */
+/** The content of a push; notification-service's package push writes it. */
 interface News {
   title: string;
   body: string;
   lang: string;
-  /** What has the same one is replaced. */
+  /** A push with the same tag is replaced. */
   tag: string;
   /** A path of the page. */
   url: string;
@@ -51,7 +50,7 @@ self.addEventListener('push', (event) => {
   if (event.data) event.waitUntil(show(event.data.json() as News));
 });
 
-/** Who looks at the page sees it there. Browsers forbid to show nothing otherwise. */
+/** A reader who looks at the page sees it there. Browsers forbid to show nothing otherwise. */
 async function show({ title, body, lang, tag, url }: News): Promise<void> {
   const windows = await self.clients.matchAll({ type: 'window', includeUncontrolled: true });
   if (windows.some(({ focused }) => focused)) return;
@@ -74,8 +73,8 @@ async function open(url: string): Promise<void> {
 self.addEventListener('pushsubscriptionchange', (event) => event.waitUntil(renew(event)));
 
 /**
- * Tells the service the address that holds from now on. Where nobody is signed in it
- * is told by the page, once somebody is, in the language of the page: checkDevice.
+ * Sends the service the address that holds from now on. Without a session the page
+ * sends it at the next sign-in, in the language of the page: checkDevice.
  */
 async function renew({ newSubscription }: PushSubscriptionChangeEvent): Promise<void> {
   const { endpoint, keys } = (newSubscription ?? (await subscribe()))?.toJSON() ?? {};

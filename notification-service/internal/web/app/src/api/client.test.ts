@@ -45,7 +45,7 @@ describe('a failure', () => {
   });
 });
 
-test('an answer that knows no user is told to whom it concerns', async () => {
+test('an answer that knows no user reaches those whom it concerns', async () => {
   const ended = vi.fn();
   whenUnauthenticated(ended);
   await failure(Promise.resolve(refused(403, 'forbidden')));

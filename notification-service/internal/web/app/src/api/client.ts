@@ -118,7 +118,7 @@ export class Failure extends Error {
     return (this.problem?.errors ?? []).filter((fault) => fault.pointer === pointer).map(({ detail }) => detail);
   }
 
-  /** What is wrong with the field that a JSON pointer names. */
+  /** The fault of the field that a JSON pointer names. */
   fault(pointer: string): string | undefined {
     return this.problem?.errors?.find((fault) => fault.pointer === pointer)?.detail;
   }

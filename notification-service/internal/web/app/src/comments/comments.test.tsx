@@ -52,7 +52,7 @@ beforeEach(() => {
   session.value = undefined;
 });
 
-test('everybody reads who wrote what, and is told where to sign in', async () => {
+test('everybody reads who wrote what, and where to sign in', async () => {
   serve(reportService, 'GET', () => list(comment(), comment({ id: 'c2', anonymous: false, author_name: 'Bob', text: 'Here, too' })));
   await open();
   expect(root.querySelector('h2')?.textContent).toBe('2 comments');

@@ -24,7 +24,7 @@ interface Props {
   onLast?: (last: Comment | undefined) => void;
 }
 
-/** What residents say about a report, and where one says it. */
+/** The comments of residents on a report, and the form for another one. */
 export function Comments({ report, quiet = false, unseen = 0, onSeen, onLast }: Props) {
   const open = useMemo(() => createComments(report.id), [report.id]);
   useEffect(() => open.watch(), [open]);

@@ -31,7 +31,7 @@ function speaker({ kind, by, fixed }: DialogueItem, forOfficials: boolean): stri
   return by ? t('dialogue.asked-by', { name: by.name }) : t('dialogue.asked');
 }
 
-/** What became of a question, unless the answer says it. */
+/** The end of a question, unless the answer says it. */
 function State({ item: { state, ends_on } }: { item: DialogueItem }) {
   if (!state || state === 'answered') return null;
   return <small>{state === 'open' ? t('dialogue.open', { day: dayOf(ends_on ?? '') }) : t(`dialogue.${state}`)}</small>;

@@ -13,7 +13,7 @@ import { answerOn, createDialogue, sendAnswer, writeAnswer } from './state';
 import { VerdictForm } from './verdict';
 
 /**
- * What the city and a reporter have to say to each other about a report: on top
+ * The dialogue between the city and a reporter about a report: on top
  * the question that is open, then whether it is fixed, then what was said before.
  */
 export function ReporterPart({ open, report }: { open: OpenReport; report: Report }) {

@@ -12,7 +12,7 @@ interface Props {
   onClose(): void;
 }
 
-/** What a guest has in place of an account, and the way out: it says what is lost before it is. */
+/** A guest's place of an account, and the way out: it says what is lost before it is. */
 export function GuestAccount({ error, onEnd, onClose }: Props) {
   const [ending, setEnding] = useState(false);
   if (ending) return <End error={error} onEnd={onEnd} onClose={onClose} />;

@@ -5,7 +5,7 @@ import { guestRules, loadGuestRules } from '../state/guests';
 import { session } from '../state/session';
 import { href } from '../ui/router';
 
-/** What one can do instead of signing in; to a guest, what becomes of their reports. */
+/** The ways besides signing in; to a guest, the future of their reports. */
 export function WithoutAccount({ to }: { to: string }) {
   useEffect(() => void loadGuestRules().catch(() => {}), []);
   if (session.value?.guest) return <p class="note">{t('guest.signing-in')}</p>;

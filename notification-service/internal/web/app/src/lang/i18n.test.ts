@@ -45,7 +45,7 @@ test('each language has the plural forms that Intl.PluralRules chooses from', ()
   }
 });
 
-/** What the forms of a word that differs by number have in common; empty for another word. */
+/** The common part of the forms of a word that differs by number; empty for another word. */
 function stemOf(key: string, english: Words): string {
   const [, stem = ''] = /^(.+)\.(?:zero|one|two|few|many|other)$/.exec(key) ?? [];
   return `${stem}.one` in english && `${stem}.other` in english ? stem : '';

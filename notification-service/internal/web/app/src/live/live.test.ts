@@ -111,13 +111,13 @@ describe('when the session ends', () => {
     expect(page.connection.value.state).toBe('live');
   });
 
-  test('the other tabs are told', async () => {
+  test('the other tabs get it', async () => {
     const { other } = await ends();
     await settled();
     expect(other.received).toContainEqual({ kind: 'session-ended' });
   });
 
-  test('a tab that is told shows it, and asks nothing', async () => {
+  test('a tab that gets it shows it, and asks nothing', async () => {
     const other = await otherTab();
     const page = await open();
     other.send({ kind: 'session-ended' });

@@ -52,7 +52,7 @@ test('when the leading tab is closed the next one follows at once', async () => 
   expect([tabs[1].follows, tabs[2].follows]).toEqual([1, 0]);
 });
 
-test('a tab that comes later is told at once whether the streams are live', async () => {
+test('a tab that comes later learns at once whether the streams are live', async () => {
   const first = await join(browser.open());
   first.send({ kind: 'live', live: true });
   const second = await join(browser.open());
@@ -178,14 +178,14 @@ describe('a page that goes into the back/forward cache', () => {
     expect(first.missed).toBe(1);
   });
 
-  test('the first display of a page is no return', async () => {
+  test('the first display of a page does not count as a return', async () => {
     const first = await join(browser.open());
     first.tab.comeBack();
     expect([first.missed, first.follows]).toEqual([0, 1]);
   });
 });
 
-test('the leader can follow the streams anew, and keeps the lead', async () => {
+test('the leader can follow the streams again, and keeps the lead', async () => {
   const first = await join(browser.open());
   const second = await join(browser.open());
   first.restart();

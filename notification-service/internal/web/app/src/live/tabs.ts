@@ -43,7 +43,7 @@ export interface TabListener {
   onMissed(): void;
 }
 
-/** What a tab uses of its browser; tests bring their own. */
+/** The parts of its browser that a tab uses; tests bring their own. */
 export interface TabContext {
   window: EventTarget;
   document: EventTarget & Pick<Document, 'visibilityState'>;

@@ -5,7 +5,7 @@ import { config } from '../state/config';
 import { distance, type Position } from './address';
 import type { Found } from './search';
 
-/** What is shorter says too little. */
+/** A shorter text says too little. */
 const LETTERS = 3;
 /** The same name this near is the same place. */
 const SAME_M = 1_500;
@@ -17,7 +17,7 @@ export async function findAddresses(text: string): Promise<Found[]> {
   return places(notificationService.GET('/map/places', { params: { query: { q, language: language.value } } }));
 }
 
-/** What there is at a position, such as “Jalan Salak 12, Babakan”; empty where nothing is known. */
+/** The place at a position, such as “Jalan Salak 12, Babakan”; empty where nothing is known. */
 export async function addressAt({ latitude, longitude }: Position): Promise<string> {
   if (!config.map.geocoder) return '';
   const query = { latitude, longitude, language: language.value };
@@ -38,7 +38,7 @@ async function places(asked: Promise<Answer>): Promise<Found[]> {
   }));
 }
 
-/** What was found, and after it what others found beside it. */
+/** Results of the map, then additional ones of the geocoder. */
 export function joined(found: Found[], others: Found[]): Found[] {
   const isNew = (place: Found) =>
     !found.some(

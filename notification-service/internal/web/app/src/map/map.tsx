@@ -16,7 +16,7 @@ interface Props extends PlotOptions {
   onFailed?(): void;
   /** Whether the place under the pin is the chosen one; the pin is pale until then. */
   chosen?: boolean;
-  /** What lies over the map, or where it would be. */
+  /** The parts that lie over the map, or where it would be. */
   children?: ComponentChildren;
 }
 
@@ -62,7 +62,7 @@ export function Map({ points = NOTHING, clusters = NOTHING, onReady, onFailed, c
       if (loading || !entry?.contentRect.width) return;
       loading = true;
       whenIdle(() => {
-        // What the plot would ask for only once it is there.
+        // The plot would request this only once it is there.
         if (shared) document.head.append(Object.assign(document.createElement('link'), { rel: 'modulepreload', href: shared }));
         void import('./plot').then(create).catch(() => {
           setFailed(true);

@@ -7,7 +7,7 @@ import { findAddresses, joined } from './geocoder';
 import type { Plot } from './plot';
 import type { Found } from './search';
 
-/** Who types has stopped for so long: only then others than the map are asked. */
+/** Typing pauses this long before the geocoder is queried; the map's own names are searched at once. */
 const TYPED_MS = 400;
 
 interface Props {

@@ -28,7 +28,7 @@ export interface Cluster extends Position {
 
 export interface PlotOptions {
   label: string;
-  /** What is shown when a point was chosen. */
+  /** The element that is shown when a point was chosen. */
   popup?: ((point: Point) => HTMLElement) | undefined;
   /** The map has come to rest at another area, where the reader moved it or by itself. */
   onMove?: ((bbox: string, zoom: number, byReader: boolean) => void) | undefined;
@@ -85,7 +85,7 @@ export function createPlot(element: HTMLElement, { label, popup, onMove, onCente
     element.dataset.rests = 'true';
     onMove?.(area(), Math.max(0, Math.floor(map.getZoom())), byReader);
   };
-  // Whoever takes a picture waits for the tiles.
+  // Programs that take a picture wait for the tiles.
   map.on('idle', () => (element.dataset.drawn = 'true'));
   map.on('dataloading', () => delete element.dataset.drawn);
   // Reports do not.
@@ -166,7 +166,7 @@ export function createPlot(element: HTMLElement, { label, popup, onMove, onCente
       shownAt.setLngLat([position.longitude, position.latitude]).addTo(map);
     },
     center: () => rounded(map.getCenter()),
-    /** What the map calls a position; empty where it has no names, or has not loaded them. */
+    /** The map's name of a position; empty where it has no names, or has not loaded them. */
     async addressOf(position: Position): Promise<string> {
       if (!tiles) return '';
       if (!map.loaded()) await map.once('idle');

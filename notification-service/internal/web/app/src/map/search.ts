@@ -14,7 +14,7 @@ const MAX_FOUND = 6;
 /** Two streets of one name further apart than this are two. */
 const SAME_M = 1_500;
 
-/** What signs and people shorten. */
+/** Words that signs and people shorten. */
 const SHORT: Record<string, string> = { jl: 'jalan', jln: 'jalan', gg: 'gang', st: 'street', rd: 'road', ave: 'avenue', kp: 'kampung' };
 
 /** Such as 77, 77a, or the word before it. */

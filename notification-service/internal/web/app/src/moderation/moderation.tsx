@@ -16,7 +16,7 @@ interface Props {
   onDone(work: Work): void;
 }
 
-/** What officials do about what others see of a report: hide it, show it again, show it to the city alone, redact its words. */
+/** The acts of officials on what others see of a report: hide it, show it again, show it to the city alone, redact its words. */
 export function Moderation({ report: { id, visibility, hidden_reason, withdrawn_at }, restricted, onDone }: Props) {
   const [dialog, setDialog] = useState<'hide' | 'redact' | 'restrict'>();
   const [error, setError] = useState<unknown>();

@@ -1,7 +1,7 @@
 /**
  * Photos that the service does not have yet, kept in the browser so that they
  * survive a reload. They belong to one user; the next person to sign in finds none.
- * What somebody chooses before signing in is kept in memory, and goes into the
+ * Photos that somebody chooses before signing in are kept in memory, and go into the
  * browser for as long as a sign-in takes.
  */
 export interface Upload {
@@ -28,7 +28,7 @@ const STORE = 'uploads';
 /** Long enough to find a password, as in state/handover.ts. */
 const NOBODYS_MS = 10 * 60_000;
 
-/** What the browser does not keep: storage may be full or forbidden, or it is nobody's yet. */
+/** Uploads that the browser does not keep: storage may be full or forbidden, or they have no owner yet. */
 const memory = new Map<string, Upload>();
 
 async function open(): Promise<IDBDatabase | undefined> {

@@ -61,7 +61,7 @@ export async function sendKept(): Promise<void> {
     end();
     stop();
   });
-  // What is still being chosen has a place in the report's stead.
+  // A photo that is still being chosen has a place in the report's stead.
   for (const upload of await kept(user)) if (!upload.report.includes(' ') && session.value?.sub === user) sendLater(upload);
 }
 

@@ -13,7 +13,7 @@ interface Rect {
   height: number;
 }
 
-/** What a key moves or enlarges a rectangle by, and the least that one is. */
+/** The step by which a key moves or enlarges a rectangle, and its smallest side. */
 const STEP = 0.02;
 
 const within = (value: number, least: number, most: number) => Math.min(Math.max(value, least), most);

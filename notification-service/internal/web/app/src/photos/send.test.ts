@@ -3,7 +3,7 @@ import { beforeEach, expect, test, vi } from 'vitest';
 import type { Upload } from './kept';
 import { send } from './send';
 
-/** What each request meets, in turn: a status, or 0 for a cut line. */
+/** The answers to the requests, in turn: a status, or 0 for a cut line. */
 let script: number[];
 let sent: string[];
 

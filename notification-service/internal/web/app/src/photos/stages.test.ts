@@ -10,7 +10,7 @@ import { stages, subscribeToStages } from './stages';
 const tell = (photo_id: string, stage: string) =>
   streams.mine({ type: 'progress', id: 'v1.a.1', data: { report_id: 'r1', photo_id, stage } });
 
-test('each photo is at the stage that was told last', () => {
+test('each photo is at the stage that was reported last', () => {
   subscribeToStages();
   tell('p1', 'checking');
   tell('p2', 'checking');

@@ -39,7 +39,7 @@ export function SignInScreen({ path }: { path: string[] }) {
   );
 }
 
-/** What a guest has written goes along to the account. */
+/** Drafts of a guest go along to the account. */
 async function takeAlong(): Promise<void> {
   if (session.value?.guest) await (await import('../guest/state')).takeAlong();
 }

@@ -97,7 +97,7 @@ function Group({ group, onClose, act }: GroupProps) {
 /** One event, or votes that followed each other. */
 type Events = [Notification, ...Notification[]];
 
-/** What happened. Votes may arrive in another order than they were cast in: the score is that after the last. */
+/** An event. Votes may arrive in another order than they were cast in: the score is that after the last. */
 export function describeLine(events: Events): string {
   if (events.length === 1) return describe(events[0]);
   const last = events.reduce((a, b) => (b.report_version > a.report_version ? b : a));

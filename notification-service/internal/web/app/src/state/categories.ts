@@ -1,4 +1,4 @@
-/** What reports can be about, in the city's words and the reader's language. */
+/** The categories of reports, in the city's words and the reader's language. */
 import { computed, effect, signal, untracked } from '@preact/signals';
 
 import { must, reportService, type Category } from '../api/client';
@@ -23,7 +23,7 @@ let askedAt = 0;
 let shown: string | null = null;
 
 declare global {
-  /** What public/early.js asked for. */
+  /** The answers that public/early.js requested. */
   var earlyCategories: Promise<Response | undefined> | undefined;
 }
 
@@ -96,7 +96,7 @@ function whenChanged(get: () => string, act: () => unknown): void {
 /** Categories that were asked for because a report had one that is not in the list. */
 const missed = new Set<number>();
 
-/** What a report's category is called now. A report that is newer than the list brings a name of its own. */
+/** The present name of a report's category. A report that is newer than the list brings a name of its own. */
 export function categoryName({ category_id: id, category_name: name }: { category_id: number; category_name: string }): string {
   const known = byId.value.get(id);
   if (!known && categories.value.length > 0 && !missed.has(id)) {

@@ -1,6 +1,6 @@
 import { must } from '../api/client';
 
-/** What a city is called and where it says what it has to say; what is absent is not set. */
+/** The city's name, languages and links; absent fields are not set. */
 export interface City {
   name?: string;
   /** The languages of its residents; the first is the default. */
@@ -51,7 +51,7 @@ export interface Config {
 
 export let config: Config = { auth: { mode: 'none' }, map: {} };
 
-/** What the page is called: after the city, where it has a name. */
+/** The title of the page: after the city, where it has a name. */
 export const cityName = () => config.city?.name ?? 'CityConnect';
 
 /** Throws a Failure if it cannot be loaded: without it nobody could sign in. */

@@ -1,4 +1,4 @@
-/** What the workbench knows besides reports: departments, templates, and who works here. */
+/** The desk's data besides reports: departments, templates, and officials. */
 import { signal } from '@preact/signals';
 
 import { must, reportService, type Department, type Person, type QueueWaiting, type Template } from '../api/client';
@@ -9,7 +9,7 @@ export const departments = signal<Department[]>([]);
 export const areas = signal<{ code: string; name: string }[]>([]);
 /** Absent until they are known. */
 export const templates = signal<Template[] | undefined>();
-/** What waits for officials besides the queue; absent until it is known. */
+/** The numbers of things that wait for officials besides the queue; absent until they are known. */
 export const waiting = signal<QueueWaiting | undefined>();
 /** Officials who have reports, by name. */
 export const officials = signal<Person[]>([]);
@@ -40,7 +40,7 @@ export async function saveTemplates(all: Template[]): Promise<Template[]> {
   return (templates.value = (await must(reportService.PUT('/reports/templates', { body: { templates: all } }))).templates);
 }
 
-/** What an area is called; one that is gone goes by its code. */
+/** The name of an area; one that is gone goes by its code. */
 export function areaName(code: string): string {
   return areas.value.find((each) => each.code === code)?.name ?? code;
 }

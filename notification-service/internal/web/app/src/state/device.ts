@@ -14,7 +14,7 @@ import { userData } from './storage';
 
 /** The id that the server knows this browser by; empty unless its user asked for notifications here. */
 export const thisDevice = userData('device', () => '');
-/** The address at its push service that the server was told. */
+/** The address at its push service that the server knows. */
 export const toldAddress = userData('device-address', () => '');
 
 /** Whether this browser can be notified. After a denial the browser does not ask again. */
@@ -23,7 +23,7 @@ export function canBeNotified(): 'yes' | 'denied' | 'unsupported' {
   return Notification.permission === 'denied' ? 'denied' : 'yes';
 }
 
-/** How often this browser has been told to be none. */
+/** How often this browser has been removed. */
 let forgotten = 0;
 
 /**

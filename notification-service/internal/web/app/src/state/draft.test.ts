@@ -5,7 +5,7 @@ vi.mock('../ui/reload', () => ({ reloadPage: vi.fn() }));
 import { deferred, ok, refused, report, serve } from '../testing/api';
 import { stubDigest } from '../testing/browser';
 
-/** Who is signed in, as the server knows it. */
+/** The signed-in user, as the server knows it. */
 let user: string | undefined;
 
 /** The page, loaded again: only what is in the browser's storage is still there. */

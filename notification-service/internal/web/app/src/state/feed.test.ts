@@ -79,7 +79,7 @@ describe('how often the list is asked for', () => {
     await vi.advanceTimersByTimeAsync(30_000);
   };
 
-  test('is once at the start, where nothing has happened meanwhile', async () => {
+  test('is once at the start, where nothing has happened since', async () => {
     const get = await open();
     await ready(60_000);
     expect(get).toHaveBeenCalledTimes(1);

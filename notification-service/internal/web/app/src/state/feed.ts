@@ -13,7 +13,7 @@ interface Watcher {
 /** All open pages have the same gap; they fetch within this time, at random. */
 const SPREAD_MS = 500;
 
-/** What was on its way when something was heard last may have been lost with the connection. */
+/** Events under way at the last sign of life may have been lost with the connection. */
 const ON_ITS_WAY_MS = 2_000;
 
 const watchers = new Set<Watcher>();
@@ -31,7 +31,7 @@ export function subscribeToFeed(): void {
   const gap = debounce(() => {
     for (const watcher of watchers) watcher.onGap();
   }, SPREAD_MS);
-  // What is shown first was fetched after the page began.
+  // The first list was fetched after the page began.
   let heardAt = performance.timeOrigin - ON_ITS_WAY_MS;
   onStream('feed', ({ type, data }) => {
     const awayMs = Date.now() - heardAt;
@@ -42,7 +42,7 @@ export function subscribeToFeed(): void {
   });
 }
 
-/** What events change of a report. */
+/** The fields of a report that events change. */
 type Changing = Pick<Report, 'id' | 'title' | 'version' | 'status' | 'transitions' | 'score' | 'updated_at'> &
   Partial<Pick<Report, 'photos'>>;
 

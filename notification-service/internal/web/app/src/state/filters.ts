@@ -8,7 +8,7 @@ export const ORDERS: readonly Order[] = ['oldest', 'newest', 'due', 'changed', '
 
 /** How an official may have received a report that somebody else makes. */
 export const SOURCES: readonly Source[] = ['telephone', 'counter', 'letter', 'inspection'];
-/** What may be between officials and a reporter: a question, one that had no answer in time, or a report that is not fixed. */
+/** The states of a dialogue: a question, one that had no answer in time, or a report that is not fixed. */
 export const OF_REPORTERS = ['waiting', 'not_answered', 'disputed'] as const;
 /** How far a report may be overdue: each level is another time that its target is over. */
 export const LEVELS = [1, 2, 3];
@@ -121,7 +121,7 @@ export const fits = (filters: QueueFilters, task: Task) => rows.every(([name, { 
 export const narrowing = (filters: QueueFilters): Name[] =>
   rows.flatMap(([name]) => (name === 'status' || !filters[name] || any([filters[name]].flat()) ? [] : [name]));
 
-/** Asks for the moment at which a day begins here, so many days later; for nothing if it is no day. */
+/** Asks for the moment at which a day begins here, so many days later; false if it is not a day. */
 function dayBegins(day: string, later: number, ask: (at: string) => QueueQuery): QueueQuery | false {
   const date = new Date(`${day}T00:00`);
   if (Number.isNaN(date.getTime())) return false;

@@ -12,7 +12,7 @@ vi.mock('../live/live', () => ({
 type Followed = typeof import('./followed');
 let page: Followed;
 let service: (typeof import('../api/client'))['notificationService'];
-/** What the server has, the latest first. */
+/** The server's list, the latest first. */
 let kept: string[];
 
 beforeEach(async () => {

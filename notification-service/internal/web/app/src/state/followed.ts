@@ -12,7 +12,7 @@ import { userData } from './storage';
 /** The latest first; absent until they are known. */
 export const followed = signal<string[] | undefined>();
 
-/** What earlier versions of the page kept in this browser. */
+/** The keys under which earlier versions of the page kept data in this browser. */
 const kept = userData<string[]>('followed', () => []);
 
 let loading: Promise<void> | undefined;

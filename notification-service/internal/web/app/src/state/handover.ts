@@ -1,5 +1,5 @@
 /**
- * What somebody began before signing in, and goes on with afterwards: a report,
+ * The things that somebody began before signing in and continues afterwards: a report,
  * or a vote. It is kept for this tab alone, from the moment at which its owner
  * leaves for the sign-in, and not for long: the next one at a shared computer
  * must not find it. It is shown after the sign-in, and never sent by itself.

@@ -1,5 +1,5 @@
 /**
- * What an official enters for somebody at the counter or on the telephone. It is kept while
+ * The form of an official who files for somebody at the counter or on the telephone. It is kept while
  * the page is open, and not in the browser: others use it as well, and it may have an address.
  */
 import { signal } from '@preact/signals';

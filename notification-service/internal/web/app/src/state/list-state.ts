@@ -1,4 +1,4 @@
-/** What a list of reports shows, and how each thing that happens changes it. */
+/** The content of a list of reports, and how each event changes it. */
 import type { FeedEvent, Report } from '../api/client';
 import { applyEvents, hides } from './feed';
 import { uniqueById } from './unique';

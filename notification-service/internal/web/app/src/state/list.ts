@@ -20,7 +20,7 @@ export const noFilters: Filters = { status: [], category: [], q: '', bbox: '', o
 const PAGE_SIZE = 50;
 /** New reports are fetched together, within this time. */
 const REFRESH_MS = 2_000;
-/** Who has scrolled further than this is reading. */
+/** A reader who has scrolled further than this is reading. */
 const READING_PX = 200;
 /** Where many are filed, they are not fetched one by one. */
 const REFRESH_APART_MS = 10_000;
@@ -36,7 +36,7 @@ export function createList(of: 'all' | 'mine', size?: 'brief') {
   let requests = 0;
   /** Counts lists: an answer for an earlier one is not shown. A first page that is asked for in between takes nothing from further ones. */
   let loads = 0;
-  /** What happened since the last refresh: how many reports were filed, and whether more than that. */
+  /** The events since the last refresh: how many reports were filed, and whether there were others. */
   let filedSince = 0;
   let moreChanged = false;
 
@@ -71,7 +71,7 @@ export function createList(of: 'all' | 'mine', size?: 'brief') {
     }
   };
 
-  /** What somebody reads must not be pushed away by what is put above it. */
+  /** Rows that are being read must not be pushed away by new ones above them. */
   const isReading = () => of === 'all' && window.scrollY > READING_PX;
   const showFirst = (page: Page, part = false) => apply({ type: 'first', page, part, reading: isReading() });
 

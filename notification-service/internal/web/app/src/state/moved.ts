@@ -1,4 +1,4 @@
-/** What the last change of status did, and the way back. */
+/** The effect of the last change of status, and the way back. */
 import type { MoveResult, Status, Task, Transition } from '../api/client';
 import { moveAll } from './queue';
 

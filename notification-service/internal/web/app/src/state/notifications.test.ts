@@ -75,7 +75,7 @@ describe('what is unread', () => {
     expect([shown(), page.unread.value]).toEqual([['n2', 'n1'], 2]);
   });
 
-  test('is read anew after a gap, and when another tab changed it', async () => {
+  test('is read again after a gap, and when another tab changed it', async () => {
     const get = serve(service, 'GET', () => listed([1], 0, 'v1.a.1'));
     live.mine({ type: 'reset', id: 'v1.b.1', data: {} });
     live.changed('notifications');

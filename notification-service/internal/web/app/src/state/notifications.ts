@@ -16,7 +16,7 @@ const PAGE_SIZE = 50;
 /** Newest first, but for a status that a later one has replaced. */
 export const notifications = signal<Notification[]>([]);
 export const unread = signal(0);
-/** What the stream of all officials has; the others concern the user. */
+/** The events of the stream of all officials; the others concern the user. */
 const OF_OFFICIALS: Notification['type'][] = [
   'report.created',
   'report.overdue',
@@ -32,7 +32,7 @@ export const older = signal<string | undefined>();
 
 /** The position up to which `unread` counts. */
 let countedTo = '';
-/** What arrived while a page of the list was being fetched, and may not be on it. */
+/** The events that arrived while a page of the list was being fetched, and may not be on it. */
 let arrivedMeanwhile: Arrival[] | undefined;
 
 type Arrival = { notification: Notification; id: string };
@@ -85,7 +85,7 @@ export async function markReport(reportId: string): Promise<void> {
 }
 
 export async function markAll(): Promise<void> {
-  // What comes after what is shown stays unread.
+  // Notifications after those that are shown stay unread.
   const body = countedTo ? { last_event_id: countedTo } : {};
   await must(notificationService.POST('/notifications/read-all', { body }));
   await loadNotifications();

@@ -9,7 +9,7 @@ import { announceChange } from '../live/live';
 import { config as pageConfig } from './config';
 import { openSession } from './session';
 
-/** What must be remembered while the user is at the provider. */
+/** The state that must be remembered while the user is at the provider. */
 interface PendingSignIn {
   state: string;
   nonce: string;
@@ -81,7 +81,7 @@ async function authorizationURL(
 /** Which API the token is for, where the city named one (RFC 8707). It is sent with both requests. */
 const resourceOf = ({ resource }: { resource?: string }): Record<string, string> => (resource ? { resource } : {});
 
-/** The provider answers at once, or shows a page of its own, which is no answer. */
+/** The provider answers at once, or shows a page of its own, which is not an answer. */
 const ANSWER_MS = 15_000;
 
 /**

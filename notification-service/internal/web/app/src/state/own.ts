@@ -1,4 +1,4 @@
-/** What concerns the user who is signed in, kept current. */
+/** The notifications of the signed-in user, kept current. */
 import { loadNotifications, subscribeToNotifications } from './notifications';
 import { sendKept } from '../photos/outgoing';
 import { subscribeToStages } from '../photos/stages';

@@ -1,4 +1,4 @@
-/** What a reader chose for this browser. */
+/** The choices of a reader for this browser. */
 import { effect } from '@preact/signals';
 
 import { browserSetting } from './storage';

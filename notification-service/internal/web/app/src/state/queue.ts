@@ -18,12 +18,12 @@ import { applyEvents, watchFeed } from './feed';
 import { fits, queryOf, type Order, type QueueFilters } from './filters';
 import { uniqueById } from './unique';
 
-/** What the API takes: the most there is of one page, and of one request to move. */
+/** The limits of the API: the most there is of one page, and of one request to move. */
 const PAGE_SIZE = 100;
 const MAX_MOVED = 100;
 /** How often a move is tried while votes arrive. */
 const MAX_TRIES = 3;
-/** What others file and move is shown together, within this time, and no more often than that. */
+/** Reports that others file and move are shown together, within this time, and no more often than that. */
 const REFRESH_MS = 2_000;
 const REFRESH_APART_MS = 10_000;
 /** After an act of one's own the counts follow within this time. */
@@ -39,7 +39,7 @@ export function createQueue() {
   const selected = signal<ReadonlySet<string>>(new Set());
   let filters: QueueFilters;
   let order: Order = 'oldest';
-  /** What the list shows, as text: whether another one is asked for. */
+  /** The query of the list, as text: whether another one is requested. */
   let shown = '';
   /** Counts readings: only the latest is shown. */
   let readings = 0;

@@ -1,4 +1,4 @@
-/** Who is signed in. The token itself is in a cookie that no script can read. */
+/** The signed-in user. The token itself is in a cookie that no script can read. */
 import { signal } from '@preact/signals';
 
 import { Failure, must, notificationService, reportService, whenUnauthenticated } from '../api/client';
@@ -12,7 +12,7 @@ import { closeUserData, openUserData, removeUserData } from './storage';
 export type Session = components['schemas']['Session'];
 export type Role = Session['role'];
 
-/** Who is signed in, or undefined. Set before anything is shown. */
+/** The signed-in user, or undefined. Set before anything is shown. */
 export const session = signal<Session | undefined>();
 
 /** The words for it, if the session ended by itself. */
@@ -52,7 +52,7 @@ export async function loadSession(): Promise<void> {
     if (found) await openUserData(found.sub);
     session.value = found || undefined;
   } catch (error) {
-    // A cookie that is no longer good is no session.
+    // A cookie that is no longer good does not make a session.
     if (!(error instanceof Failure) || error.problem?.status !== 401) throw error;
     session.value = undefined;
   }

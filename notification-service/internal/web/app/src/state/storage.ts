@@ -1,9 +1,9 @@
 /**
- * What the page keeps in the browser. Settings belong to the browser. What a
- * user wrote or follows belongs to that user: nobody else is shown it, also
+ * The data that the page keeps in the browser. Settings belong to the browser. Drafts and
+ * follows of a user belong to that user: nobody else is shown them, also
  * not the next one at a shared computer.
  *
- * Without a user it belongs to the tab: a reload, and a phone that puts the tab
+ * Without a user they belong to the tab: a reload, and a phone that puts the tab
  * away while its camera is open, cost nothing either.
  *
  *     nobody ──signs in──▶ a user ──signs out, or another signs in──▶ removed
@@ -18,7 +18,7 @@ const SETTING = 'cityconnect.';
 /** Whose data is kept: a hash of the user's id. */
 const OWNER = 'cityconnect.owner';
 const USER_DATA = 'cityconnect.user.';
-/** What somebody wrote who is not signed in: of this tab alone, and gone at the next sign-in. */
+/** Drafts without a session: of this tab alone, and gone at the next sign-in. */
 const NOBODY = 'cityconnect.nobody.';
 /** Written by earlier versions of the page, which did not say whose they are. */
 const OWNERLESS = ['cityconnect.draft', 'cityconnect.followed'];

@@ -1,7 +1,7 @@
 /** The filters of the queue that officials have named, each their own. */
 import { must, reportService, type View } from '../api/client';
 
-/** What the API takes. */
+/** The greatest length that the API takes. */
 export const MAX_VIEWS = 30;
 
 export async function readViews(): Promise<View[]> {

@@ -1,4 +1,4 @@
-/** What officials know of one report, and what they do to it. */
+/** The officials' data of one report, and their acts on it. */
 import { batch, signal } from '@preact/signals';
 
 import {
@@ -17,7 +17,7 @@ import { watchFeed } from './feed';
 import { watchDialogue } from './notifications';
 import { replyToReport, moveReport } from './report';
 
-/** What officials did is fetched within this time after a change of status. */
+/** The acts of officials are fetched within this time after a change of status. */
 const REFRESH_MS = 200;
 /** How often others' votes may overtake a correction or a decision before it fails. */
 const MAX_TRIES = 5;

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isWord, setLanguage } from '../lang/i18n';
 import { act, cause, failureClass } from './cause';
 
-/** What the services can write down as a reason. */
+/** The reasons that the services can write down. */
 const files = import.meta.glob<string>(
   [
     '../../../../../../platform/{consumer,delay,failure,event,pgpool}/*.go',

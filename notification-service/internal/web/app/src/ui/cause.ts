@@ -29,7 +29,7 @@ const patterns: [RegExp, (parts: string[]) => string][] = [
   [/^panic of type (.+) at (.+)$/, ([type = '', place = '']) => t('cause.panic', { type, place })],
 ];
 
-/** What the value must be. Messages of earlier versions said it in other words, and have keys of their own. */
+/** The rule of the value. Messages of earlier versions said it in other words, and have keys of their own. */
 function requirement(must: string): string {
   const among = /^one of (.+)$/.exec(must);
   return among ? t('must.one-of', { names: among[1] ?? '' }) : (word(`must.${must}`) ?? must);
@@ -50,7 +50,7 @@ export function stopReason(text: string): string {
   return word(`replay-stopped.${text}`) ?? text;
 }
 
-/** What an operator did. */
+/** The act of an operator. */
 export function act(name: string): string {
   return word(`act.${name}`) ?? name;
 }

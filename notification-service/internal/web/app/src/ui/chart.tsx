@@ -27,7 +27,7 @@ const HEIGHT = 60;
 /** How charts of several lines are drawn: a percentile can be a hundred times the median. */
 const scale = signal<Scale>('linear');
 
-/** Lines over the last hours, with what they say in words; who points at one is told its value. */
+/** Lines over the last hours, with their meaning in words; pointing at one shows its value. */
 export function Chart({ label, lines, unit = '', times: { since, step } }: Props) {
   const [at, setAt] = useState<number>();
   const steps = lines[0].values.length;
@@ -141,7 +141,7 @@ function highest(values: (number | undefined)[]): number {
   return Math.max(0, ...values.filter((value) => value !== undefined));
 }
 
-/** What is below the line: as many areas as it has parts between its gaps. */
+/** The area below the line: as many areas as it has parts between its gaps. */
 function area(values: Line['values'], y: (value: number) => number): string {
   return path(values, y)
     .split('M')

@@ -3,7 +3,7 @@ import { language, number, t, tn } from '../lang/i18n';
 import { categoryName } from '../state/categories';
 import { config } from '../state/config';
 
-/** What happened to a report, in a few words. */
+/** The event of a report, in a few words. */
 export function describe(event: Notification | FeedEvent): string {
   switch (event.type) {
     case 'report.created':
@@ -48,8 +48,8 @@ export function describe(event: Notification | FeedEvent): string {
 }
 
 /**
- * What the category is called. Messages have its name in the first of the city's languages:
- * who reads that one reads what was written, all others the present name in theirs.
+ * The name of the category. Messages have its name in the first of the city's languages:
+ * readers of that language see it as it was written, all others the present name in theirs.
  */
 function categoryOf({ category_id: id, category_name: name = '' }: Notification | FeedEvent): string {
   if (!id || language.value === (config.city?.languages[0] ?? 'en')) return name;

@@ -1,7 +1,7 @@
 import { Failure } from '../api/client';
 import { isWord, t } from '../lang/i18n';
 
-/** What went wrong, in the reader's language; of is what was asked for. */
+/** The failure, in the reader's language; of is the thing that was requested. */
 export function explain(error: unknown, of?: 'message'): string {
   if (!(error instanceof Failure)) return t('problem.internal');
   if (of && error.kind === 'not-found') return t(`problem.not-found.${of}`);

@@ -2,7 +2,7 @@
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
 /**
- * What people call a report on the telephone, such as 7KQ2-M9XB: the last 40
+ * The number of a report on the telephone, such as 7KQ2-M9XB: the last 40
  * bits of its id, which are random. The search finds it, by
  * report-service's reference.go.
  */

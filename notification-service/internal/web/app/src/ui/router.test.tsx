@@ -79,7 +79,7 @@ describe('going back', () => {
     expect([address(), returnedTo.value]).toEqual(['/', undefined]);
   });
 
-  test('a filter that was set meanwhile is part of the page', async () => {
+  test('a filter that was set in between is part of the page', async () => {
     await visit('/?q=a');
     await act(() => setQuery({ q: 'ab' }));
     vi.stubGlobal('scrollY', 77);

@@ -49,7 +49,7 @@ export function Router({ children }: { children: ComponentChildren }) {
   );
 }
 
-/** Passes on what preact-iso says, so that modules that are no components can use it. */
+/** Passes on what preact-iso says, so that modules other than components can use it. */
 function Follow() {
   const { url, route } = useLocation();
   useLayoutEffect(() => {

@@ -34,7 +34,7 @@ export function restoreReadingPosition({ top, link, focus }: ReadingPosition): b
     if (link && moved !== undefined) window.scrollBy(0, moved - link.top);
   };
   align();
-  // What has come into the window is laid out now, and may be of another height.
+  // Rows that have come into the window are laid out now, and may be of another height.
   requestAnimationFrame(align);
   const focused = focus ? find(focus) : undefined;
   focused?.focus({ preventScroll: true });

@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 
 import { preferences } from '../state/preferences';
 
-/** What letters and other keys are written into. */
+/** The elements into which letters and other keys are written. */
 const WRITING = 'input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]';
 
 /**

@@ -27,7 +27,7 @@ describe('how long ago', () => {
     expect(ago(before(seconds))).toBe(want);
   });
 
-  test('is said anew as time goes by, and in the chosen language', async () => {
+  test('is said again as time goes by, and in the chosen language', async () => {
     now.value = start;
     const date = before(60);
     now.value = start + 60_000;

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 
-/** What the shown screen is about, where its own name does not say it. */
+/** The subject of the shown screen, where its own name does not say it. */
 export const subject = signal<string | undefined>();
 
 /** Names the tab, and with it the entry in the browser's history, after what is shown. */

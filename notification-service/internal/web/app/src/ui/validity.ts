@@ -30,7 +30,7 @@ function onInvalid(event: Event): void {
   control.focus();
 }
 
-/** What has become right is no longer said to be wrong. */
+/** A field that has become right is no longer said to be wrong. */
 function onChange({ target }: Event): void {
   if (!(target instanceof Element) || !('validity' in target)) return;
   const control = target as Control;

@@ -18,7 +18,7 @@ const SEARCHED = 8;
 export const signpost = (): Category | undefined =>
   inUse.value.find(({ id, accepts_reports }) => id === draft.value.category_id && !accepts_reports);
 
-/** What the problem is about: one of the city's categories. */
+/** The category that the problem is about, of the city's list. */
 export function PickCategory() {
   const [error, setError] = useState<unknown>();
   const fetch = () => loadCategories().then(() => setError(undefined), setError);

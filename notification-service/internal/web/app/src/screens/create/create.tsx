@@ -58,7 +58,7 @@ export function CreateScreen() {
     if (config.guests && !session.value) loadGuestRules().catch(() => {});
     return resendUntilAnswered();
   }, []);
-  // What was sent shows its outcome, which is on the last step.
+  // A form that was sent shows its outcome, which is on the last step.
   const at = sending ? steps.length - 1 : Math.min(Math.max(Number(route.value.query.get('step') ?? 1) - 1, 0), steps.length - 1) || 0;
   const last = at === steps.length - 1;
   const guest = filesAsGuest();

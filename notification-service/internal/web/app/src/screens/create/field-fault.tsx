@@ -2,14 +2,14 @@ import { Failure } from '../../api/client';
 import { isWord, language, t } from '../../lang/i18n';
 import { draftError } from '../../state/draft';
 
-/** What the server said is wrong with fields of the report, by their JSON pointers. */
+/** The server's faults of fields of the report, by their JSON pointers. */
 export function FieldFault({ pointers }: { pointers: string[] }) {
   const error = draftError.value;
   const faults = error instanceof Failure ? pointers.flatMap((pointer) => say(pointer, error.fault(pointer))) : [];
   return faults.length > 0 ? <small class="fault">{[...new Set(faults)].join(' ')}</small> : null;
 }
 
-/** What is wrong with anything else: no fault may be shown nowhere. */
+/** The faults of anything else: no fault may be shown nowhere. */
 export function OtherFaults({ known }: { known: string[] }) {
   const error = draftError.value;
   const others = error instanceof Failure ? (error.problem?.errors ?? []).filter(({ pointer }) => !known.includes(pointer)) : [];

@@ -57,7 +57,7 @@ test('a device without a position gets a message, and no place is chosen', async
   expect(draft.value.position).toBeUndefined();
 });
 
-test('the pin of a map that nobody touched is no place, until it is asked for', async () => {
+test('the pin of a map that nobody touched is not a place, until it is asked for', async () => {
   await show();
   expect([hasPlace(), root.textContent]).toEqual([false, expect.stringContaining('No place chosen yet.')]);
   const answer = await show(true);

@@ -35,7 +35,7 @@ export function Place({ asking, onAnswer }: Props) {
   /** Without a map the device or words say where it is. */
   const [mapless, setMapless] = useState(false);
   const [problem, setProblem] = useState<'failed' | 'outside'>();
-  /** What the map called the place: it may be replaced, what somebody wrote may not. */
+  /** The map's name of the place: it may be replaced, words that somebody wrote may not. */
   const fromMap = useRef('');
   const { position, address } = draft.value;
 

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { discardDraft, draft, updateDraft } from '../../state/draft';
 import { Privacy } from './privacy';
 
-test('neither is chosen beforehand, and who stays anonymous is told that everybody sees the place', async () => {
+test('neither is chosen beforehand, and anonymous reporters read that everybody sees the place', async () => {
   discardDraft();
   const root = document.createElement('div');
   document.body.replaceChildren(root); // what is not in a document cannot be chosen

@@ -18,11 +18,11 @@ import { go, href, route } from '../../ui/router';
 import { dayName } from '../../ui/time';
 import { NoPage } from '../no-page';
 
-/** Whoever lives within so many metres may know of the same problems. */
+/** Neighbours within so many metres may know of the same problems. */
 const NEAR_M = 1_000;
 const MAX_NEAR = 3;
 
-/** What follows once a report is filed. All of it is read by its id: a reload shows the same. */
+/** The next steps once a report is filed. All of it is read by its id: a reload shows the same. */
 export function FiledScreen({ path: [, id = ''] }: { path: string[] }) {
   const [report, setReport] = useState<Report>();
   const [outlook, setOutlook] = useState<Outlook>();

@@ -14,7 +14,7 @@ interface Entry {
   actor: string;
   name?: string | undefined;
   action: string;
-  /** What it was about: names and values. */
+  /** The subject of an act: names and values. */
   about: [name: string, value: string][];
   href?: string;
 }
@@ -29,7 +29,7 @@ export function parts(detail: unknown, prefix = ''): [name: string, value: strin
   );
 }
 
-/** What operators did in both services, newest first. */
+/** The acts of operators in both services, newest first. */
 async function read(): Promise<Entry[]> {
   const query = { params: { query: { limit: 100 } } };
   const [dead, outbox, schedules, settings] = await Promise.all([
@@ -80,7 +80,7 @@ function endpointOf(detail: { endpoint?: unknown }): { href?: string } {
   return typeof detail.endpoint === 'string' ? { href: href(`ops/webhooks/${detail.endpoint}`) } : {};
 }
 
-/** What an operator changed of a setting, in the reader's words. */
+/** The changes of an operator to a setting, in the reader's words. */
 export function changesOf(detail: Record<string, unknown>): [name: string, value: string][] {
   return Object.entries(detail).flatMap(([name, value]) => {
     if (name === 'open') return [[t(value ? 'guests.open' : 'guests.closed'), '']];

@@ -6,7 +6,7 @@ import { LINKS } from '../../shell/footer';
 import { Phone } from '../../ui/phones';
 import { languageName } from './categories/fields';
 
-/** What the city has set of itself, by which variable, and what it has not. */
+/** The settings of the city, by variable, and those that are not set. */
 export function City() {
   const { name, languages = [], logo, links = {} } = config.city ?? {};
   return (

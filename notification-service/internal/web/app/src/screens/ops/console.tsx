@@ -41,7 +41,7 @@ interface Section {
   hidden?: true;
   /** Whether the city has it; absent is yes. */
   shown?(): boolean;
-  /** What waits for an operator there. */
+  /** The number of things that wait for an operator there. */
   waiting?(): Count | undefined;
 }
 

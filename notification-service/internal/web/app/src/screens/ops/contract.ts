@@ -1,4 +1,4 @@
-/** What the contract wants of the messages, from the schemas that the services are tested with. */
+/** The contract of the messages, from the schemas that the services are tested with. */
 interface Schema {
   description: string;
   required: string[];
@@ -11,7 +11,7 @@ const schemas = import.meta.glob<Schema>('../../../../../../../docs/schemas/*.js
 export interface Field {
   name: string;
   kind: 'id' | 'text' | 'number' | 'choice';
-  /** What it may be, where only these are allowed. */
+  /** The allowed values, where there is a list of them. */
   choices: string[];
 }
 

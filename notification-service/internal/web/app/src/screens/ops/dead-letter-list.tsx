@@ -120,7 +120,7 @@ function Row({ letter, chosen, onChoose }: RowProps) {
   );
 }
 
-/** What can be done to the chosen ones together. */
+/** The acts on the chosen letters together. */
 function Chosen({ letters, all, onAll, onDone }: { letters: DeadLetter[]; all: number; onAll(on: boolean): void; onDone(): void }) {
   const ids = letters.map(({ id }) => id);
   const [open, setOpen] = useState<'replay' | 'discard'>();
@@ -155,7 +155,7 @@ export function Search({ query }: { query: Query }) {
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const entered = new FormData(event.currentTarget as HTMLFormElement);
-    const value = (name: string) => (entered.get(name) as string).trim(); // of an input that is no file
+    const value = (name: string) => (entered.get(name) as string).trim(); // of an input other than a file
     const time = (name: string) => (value(name) === '' ? '' : new Date(value(name)).toISOString());
     const wanted: Query = { ...query, state: query.state ?? 'all', text: value('text'), from: time('from'), to: time('to') };
     go('ops/dead-letters', Object.fromEntries(Object.entries(wanted).flatMap(([name, said]) => (said ? [[name, said]] : []))));

@@ -88,7 +88,7 @@ export function EditForm({ letter, onClose }: { letter: DeadLetter; onClose(): v
   );
 }
 
-/** What a message of this type must have, by the contract. */
+/** The fields that a message of this type must have, by the contract. */
 function Required({ fields, missing }: { fields: Field[]; missing: Field[] }) {
   if (fields.length === 0) return null;
   return (

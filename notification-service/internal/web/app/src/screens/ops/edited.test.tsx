@@ -23,7 +23,7 @@ const type = (value: string) =>
   });
 const discard = () => [...root.querySelectorAll('button')].find(({ textContent }) => textContent === 'Discard changes');
 
-/** What the services have, with a word in the field that the tests change. */
+/** The answers of the services, with a word in the field that the tests change. */
 const saved = (word: string) =>
   ok({
     ...{ departments: [{ id: 1, name: word, category_ids: [], routes: [] }], templates: [{ id: 1, title: word, text: 'Text' }] },

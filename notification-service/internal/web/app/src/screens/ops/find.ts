@@ -15,7 +15,7 @@ import {
 } from '../../api/client';
 import { reference } from '../../ui/reference';
 
-/** What was entered, by its form. */
+/** The entered text, by its form. */
 export type Question =
   | { kind: 'id'; id: string }
   | { kind: 'reference'; text: string }

@@ -1,5 +1,5 @@
 /**
- * What both services have read of their parts, kept for as long as the page is
+ * The state of their parts as both services have read it, kept for as long as the page is
  * open. Each service is asked by itself: one that does not answer takes nothing
  * from what the other says, nor what it said itself when it last answered.
  */
@@ -15,7 +15,7 @@ export type Service = (typeof SERVICES)[number];
 export type Missing = 'network' | 'timeout' | 'gateway';
 
 export interface Source {
-  /** What it last said; absent before its first answer. */
+  /** Its last answer; absent before the first. */
   parts?: HealthPart[];
   /** When it last answered, by the browser's clock. */
   answeredAt?: number;

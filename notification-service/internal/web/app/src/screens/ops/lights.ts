@@ -1,4 +1,4 @@
-/** What the console says at first sight, made of what both services have read. */
+/** The console's first screen, made of the readings of both services. */
 import type { HealthPart } from '../../api/client';
 import { isCounted, isWord, number, t, tn } from '../../lang/console';
 import { SERVICES, type Health, type Service } from './health';
@@ -53,12 +53,12 @@ export interface Light {
   since: Date | undefined;
   /** When its sources last answered. */
   readAt: Date | undefined;
-  /** What there is to say, in words: a sentence for each thing. */
+  /** The causes in words: a sentence for each. */
   causes: string[];
   path: string;
 }
 
-/** What is known of a part at one service. */
+/** The reading of a part at one service. */
 interface Reading {
   service: Service;
   part: PartName;
@@ -143,7 +143,7 @@ function gateway(health: Health): Light {
   return { ...light, state: 'bad', since, readAt, causes };
 }
 
-/** What is wrong, as a sentence. */
+/** The fault as a sentence. */
 function sentence({ service, part, cause, names, count }: Reading): string {
   const all = {
     names,

@@ -8,7 +8,7 @@ import { Fault } from '../../ui/problem';
 import { Time } from '../../ui/time';
 
 export type Note = NonNullable<DeadLetterGroup['note']>;
-/** What a note is on: what failed in a queue for the same reason. */
+/** The subject of a note: messages that failed in a queue for the same reason. */
 export type Cause = Pick<DeadLetterGroup, 'queue' | 'error_class' | 'error_group'>;
 
 /** As much as the service takes. */
@@ -16,7 +16,7 @@ const MAX = 2000;
 
 const names = (actor: string) => (actor === session.value?.sub ? t('audit.you') : actor);
 
-/** What operators noted on a group of dead letters: who, and when. */
+/** The note of operators on a group of dead letters, with its author and time. */
 export function NoteText({ note }: { note: Note }) {
   return (
     <div class="note">

@@ -20,7 +20,7 @@ import { Waiting } from './waiting';
 const readStats = () => must(reportService.GET('/admin/outbox/stats'));
 const readFailed = () => must(reportService.GET('/admin/outbox/messages', { params: { query: { status: 'failed', limit: 100 } } }));
 
-/** What waits to be published, and what could not be. */
+/** The messages that wait to be published, and those that could not be. */
 export function Outbox() {
   const stats = usePoll(readStats);
   const failed = usePoll(readFailed);
@@ -89,7 +89,7 @@ function Backlog({ stats }: { stats: OutboxStats }) {
   );
 }
 
-/** What the relay that answered is doing, and who publishes which part of the outbox until when. */
+/** The state of the relay that answered, and the owners of the outbox's shards with the ends of their leases. */
 function Relay({ stats: { relay, shards } }: { stats: OutboxStats }) {
   const states: [Word, string | undefined][] = [
     ['relay.id', relay.id.slice(0, 8)],

@@ -4,7 +4,7 @@ import { clockTime } from '../../ui/time';
 import { health } from './health';
 import { lightsOf, type Light } from './lights';
 
-/** What the console says at first sight: a light for each part, with its cause, its age, and the time of its last reading. */
+/** The console's first screen: a light for each part, with its cause, its age, and the time of its last reading. */
 export function Overview() {
   const lights = lightsOf(health.value);
   const wrong = lights.filter(({ state }) => state !== 'good').length;

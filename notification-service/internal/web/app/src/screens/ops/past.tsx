@@ -1,5 +1,5 @@
 /**
- * What all replicas counted in the last hours. The services keep it, so that a
+ * The counts of all replicas in the last hours. The services keep them, so that a
  * chart has a past as soon as it is opened.
  */
 import { signal } from '@preact/signals';

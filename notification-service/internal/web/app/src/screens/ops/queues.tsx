@@ -211,7 +211,7 @@ function Pool({ pool, past, open, onOpen }: PoolProps) {
   );
 }
 
-/** What is not looked at each time: the workers' sizes, the copies, the handler's times. */
+/** Fields that are not compared each time: the workers' sizes, the copies, the handler's times. */
 function Details({ pool, past, onDone }: { pool: WorkerPool; past: Past | undefined; onDone(): void }) {
   const [error, setError] = useState<unknown>();
   const [pausing, setPausing] = useState(false);

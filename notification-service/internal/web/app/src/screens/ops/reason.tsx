@@ -6,7 +6,7 @@ import { Fault } from '../../ui/problem';
 
 interface Props {
   title: string;
-  /** What it does, where nothing is discarded. */
+  /** The word of the act, where nothing is discarded. */
   hint?: string;
   onSubmit(reason: string): Promise<unknown>;
   onClose(): void;

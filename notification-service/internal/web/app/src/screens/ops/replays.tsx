@@ -13,7 +13,7 @@ import { Waiting } from './waiting';
 
 const read = () => must(notificationService.GET('/admin/dlq/replays'));
 
-/** What can be done to a replay; one that has ended is over. */
+/** The acts on a replay; there are none on one that has ended. */
 const ACTIONS: Record<Replay['state'], ('pause' | 'resume' | 'cancel')[]> = {
   running: ['pause', 'cancel'],
   paused: ['resume', 'cancel'],
@@ -48,14 +48,14 @@ export function Replays() {
   );
 }
 
-/** What was asked for. The document leaves it open. */
+/** The request of a replay. The document leaves it open. */
 interface Selection {
   ids?: number[];
   queue?: string;
   error_group?: string;
 }
 
-/** What a replay is about: causes and queues, as its selection or its messages say. */
+/** The subject of a replay: causes and queues, as its selection or its messages say. */
 function aboutOf({ selection, causes = [], queues = [] }: Replay) {
   const { error_group, queue } = selection as Selection;
   return { causes: error_group ? [error_group] : causes, queues: queue ? [queue] : queues };

@@ -28,7 +28,7 @@ export function SearchField() {
   );
 }
 
-/** What was found, by place. */
+/** The results, by place. */
 export function SearchResults() {
   const entered = route.value.query.get('q') ?? '';
   const question = questionOf(entered);

@@ -8,7 +8,7 @@ interface Props {
   of?: 'message';
 }
 
-/** What stands where an answer will, with the room that it takes; and why none came. */
+/** The place of an answer, with the room that it takes; and why none came. */
 export function Waiting({ error, retry, of }: Props) {
   if (error) return <Fault error={error} retry={retry} {...(of && { of })} />;
   return <Skeleton />;

@@ -6,14 +6,14 @@ import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
 import type { useDesk } from './use-desk';
 
-/** What came of an act is shown for so long. Who takes it back later moves the reports by hand. */
+/** The outcome of an act is shown for so long. Later the reports are moved back by hand. */
 const SHOWN_MS = 60_000;
 
 /** The parts of the desk that the bar shows and changes. */
 type Props = { desk: Pick<ReturnType<typeof useDesk>, 'chosen' | 'done' | 'setDone' | 'undo' | 'run' | 'queue'> };
 
 /**
- * What can be done with the selected reports, and what came of the last act,
+ * The acts on the selected reports, and the outcome of the last one,
  * with the way back. It stays in sight, however far the list is scrolled.
  */
 export function ActBar({ desk: { chosen, done, setDone, undo: undoing, run, queue } }: Props) {

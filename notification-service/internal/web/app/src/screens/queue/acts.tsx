@@ -4,7 +4,7 @@ import { session } from '../../state/session';
 import { href } from '../../ui/router';
 import { Time } from '../../ui/time';
 
-/** Who reads an act's text, beside officials. */
+/** The readers of an act's text, besides officials. */
 const READERS: Partial<Record<Act['action'], Word>> = {
   move: 'work.for-all',
   reply: 'work.for-all',
@@ -14,7 +14,7 @@ const READERS: Partial<Record<Act['action'], Word>> = {
   hide_comment: 'work.for-author',
 };
 
-/** Who did what, the latest first. A note that only officials read looks unlike one that everyone does. */
+/** The acts on a report, the latest first. A note that only officials read looks unlike one that everyone does. */
 export function Acts({ acts }: { acts: Act[] }) {
   if (acts.length === 0) return null;
   return (

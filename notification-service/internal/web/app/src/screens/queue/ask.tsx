@@ -38,7 +38,7 @@ export function AskDialog({ task, onTask, onClose }: Props) {
     <Modal title={t('ask')} onClose={onClose}>
       <form class="stack" onSubmit={submit} aria-busy={busy}>
         <p class="quiet">{t('ask.hint')}</p>
-        {/* One with a status is no question. */}
+        {/* One with a status is not a question. */}
         <TemplateField
           templates={(templates.value ?? []).filter(({ status }) => !status)}
           onChoose={(template) => keepNote(draft, template.text.slice(0, MAX_LETTERS))}

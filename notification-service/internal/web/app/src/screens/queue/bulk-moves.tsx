@@ -14,7 +14,7 @@ type Entry = components['schemas']['BulkMoveEntry'];
 
 const MAX_SHOWN = 50;
 
-/** Who moved many reports at once, the latest first. */
+/** The bulk moves and their authors, the latest first. */
 export function BulkMoves() {
   const [moves, setMoves] = useState<Entry[]>();
   const [error, setError] = useState<unknown>();

@@ -9,7 +9,7 @@ import { Intake } from './caller';
 const id = '0198c0de-0000-7000-8000-000000000001';
 const telephone = { source: 'telephone', entered_by: { id: 'olga', name: 'Olga' }, caller: 'v2.k1.sealed' } as const;
 let sent: { method: string; path: string; key: string | null; body: Record<string, unknown> }[];
-/** What is answered at a path; an error without one. */
+/** The answers by path; an error without one. */
 let answers: Record<string, [status: number, body: object]>;
 let root: HTMLElement;
 

@@ -1,4 +1,4 @@
-/** What one does at the desk by a key or a button: a row for each, which the shortcuts, the buttons and the help read. */
+/** The commands of the desk: a row for each, which the shortcuts, the buttons and the help read. */
 import type { Word } from '../../lang/queue';
 import type { Desk } from './use-desk';
 

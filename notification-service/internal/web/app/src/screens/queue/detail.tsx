@@ -29,7 +29,7 @@ import { Intake } from './caller';
 import { Duplicates } from './duplicates';
 import { Overdue } from './overdue';
 
-/** Who walks through the list fast asks for no report on the way. */
+/** An official who walks through the list fast requests no report on the way. */
 const REST_MS = 120;
 
 interface Props {
@@ -60,7 +60,7 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onCorrect,
       leave();
     };
   }, [open]);
-  // What has just left the list stays, with all that is typed here, until it is known from elsewhere.
+  // A report that has just left the list stays, with all that is typed here, until its state is known from elsewhere.
   const latest = useRef<Task | undefined>(undefined);
   const task = listed ?? open.work.value?.report ?? latest.current;
   latest.current = task;
@@ -150,7 +150,7 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onCorrect,
   );
 }
 
-/** What the reporter has said and shown, and where it is: what one decides by. */
+/** The reporter's words and photos, and the place: the facts to decide by. */
 function Head({ task, open, onCorrect }: { task: Task; open: OpenWork; onCorrect(): void }) {
   const words = open.words.value;
   const points = located(task);
@@ -202,7 +202,7 @@ function Head({ task, open, onCorrect }: { task: Task; open: OpenWork; onCorrect
   );
 }
 
-/** Who works on it, and until when. */
+/** The people who work on it, and the deadline. */
 function Worker({ task, onAssign, onAsk }: { task: Task; onAssign(): void; onAsk: (() => void) | undefined }) {
   return (
     <div class="stack worker">
@@ -221,7 +221,7 @@ function Worker({ task, onAssign, onAsk }: { task: Task; onAssign(): void; onAsk
   );
 }
 
-/** What is done to few reports; open where it was done. */
+/** The acts on few reports; open where one of them was done. */
 function MoreActs({ task, open }: { task: Task; open: OpenWork }) {
   const duplicates = open.work.value?.duplicates ?? [];
   const turns = (open.work.value?.acts ?? []).filter(({ action }) => action === 'restrict' || action === 'publish');

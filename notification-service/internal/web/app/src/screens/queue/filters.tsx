@@ -157,10 +157,10 @@ interface ChoiceProps {
   name: string;
   label: string;
   value: string;
-  /** What no choice is called. */
+  /** The word for no choice. */
   all: string;
   options?: Option[];
-  /** What else the address gets with a choice. */
+  /** The rest of the address with a choice. */
   more?: Record<string, string>;
   /** Options that are not a plain list. */
   children?: ComponentChildren;

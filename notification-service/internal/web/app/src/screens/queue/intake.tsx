@@ -147,7 +147,7 @@ export function IntakeDialog({ onFiled, onClose }: Props) {
   );
 }
 
-/** What somebody brings to the counter. */
+/** The report that somebody brings to the counter. */
 function Photos({ place }: { place: string }) {
   const choice = useMemo(() => createChoice(place), [place]);
   useEffect(() => choice.open(), [choice]);

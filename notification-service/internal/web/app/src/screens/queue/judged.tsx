@@ -11,7 +11,7 @@ import { Time } from '../../ui/time';
 /** How often a resolved report is read again: no event says that it is confirmed, or that the words have changed. */
 const READ_MS = 10_000;
 
-/** What the reporter says about a resolution: on top while it is disputed, for it is to be decided on. */
+/** The reporter's verdict on a resolution: on top while it is disputed, because it waits for a decision. */
 export function Judged({ task, open }: { task: Task; open: OpenWork }) {
   const isResolved = task.status === 'resolved';
   useEffect(() => {

@@ -3,7 +3,7 @@ import { preferences } from '../../state/preferences';
 import { Modal } from '../../ui/modal';
 import { ROWS } from './commands';
 
-/** What the keys of the workbench do, and a way to switch single letters off. */
+/** The keys of the desk, and a switch for those of a single letter. */
 export function KeysDialog({ onClose }: { onClose(): void }) {
   return (
     <Modal title={t('work.keys')} onClose={onClose}>

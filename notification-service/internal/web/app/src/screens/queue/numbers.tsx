@@ -17,7 +17,7 @@ type Sums = Pick<PeriodNumbers, (typeof SUMS)[number] | (typeof VERDICTS)[number
 const SUMS = ['filed', 'resolved', 'rejected'] as const;
 const VERDICTS = ['confirmed', 'disputed', 'silent'] as const;
 
-/** What was filed, resolved and rejected, by period, category and department, and how long it took. */
+/** The numbers of filed, resolved and rejected reports, by period, category and department, and the time it took. */
 export function Numbers({ filters }: { filters: QueueFilters }) {
   const interval = INTERVALS.find((each) => each === route.value.query.get('interval')) ?? 'month';
   const [found, setFound] = useState<NumbersOverTime>();
@@ -216,7 +216,7 @@ function SumTable({ caption, rows, nameOf, withState = false }: TableProps) {
   );
 }
 
-/** What reporters say about what was resolved; nothing where nobody was asked. */
+/** The verdicts of reporters on resolutions; nothing where nobody was asked. */
 function VerdictTable({ caption, rows, nameOf }: Pick<TableProps, 'caption' | 'rows' | 'nameOf'>) {
   const asked = rows.filter(([, sums]) => VERDICTS.some((name) => sums[name] > 0));
   if (asked.length === 0) return null;

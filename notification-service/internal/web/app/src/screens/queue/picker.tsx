@@ -7,7 +7,7 @@ import { Skeleton } from '../../ui/skeleton';
 export interface Choice {
   key: string;
   name: string;
-  /** What distinguishes it from others of the same name. */
+  /** The part that distinguishes it from others of the same name. */
   about?: ComponentChildren;
   onChoose(): void;
 }

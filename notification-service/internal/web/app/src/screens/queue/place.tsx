@@ -12,7 +12,7 @@ export type Position = { latitude: number; longitude: number };
 interface Props {
   address: string;
   position: Position | undefined;
-  /** What the map shows first, without which it shows the city. */
+  /** The first area of the map; the city without one. */
   start?: Position | undefined;
   onAddress(address: string): void;
   onPosition(position: Position): void;
@@ -23,7 +23,7 @@ export function PlaceFields({ address, position, start, onAddress, onPosition }:
   const [outside, setOutside] = useState(false);
   const [mapless, setMapless] = useState(false);
   const plot = useRef<Plot | null>(null);
-  /** What the report or the map called the place: it may be replaced, what is typed here may not. */
+  /** The name of the place by the report or the map: it may be replaced, words that are typed here may not. */
   const given = useRef(address);
   const now = useRef(address);
   now.current = address;

@@ -27,7 +27,7 @@ const sections = [
   { path: 'templates', name: 'settings' },
 ] as const;
 
-/** What no event tells of is read so often. */
+/** The time between two readings of counts that no event reports. */
 const POLL_MS = 30_000;
 /** After a comment the counts follow within this time. */
 const COUNT_MS = 1_000;
@@ -40,7 +40,7 @@ function waitingIn(name: (typeof sections)[number]['name']): number {
   return 0;
 }
 
-/** What the officials work with, a tab for each part. */
+/** The desk of the officials, a tab for each part. */
 export function QueueScreen({ path: [, path = ''] }: { path: string[] }) {
   const [error, setError] = useState<unknown>();
   const section = sections.find((each) => each.path === path) ?? sections[0];

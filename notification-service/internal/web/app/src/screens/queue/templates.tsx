@@ -9,7 +9,7 @@ import { Skeleton } from '../../ui/skeleton';
 
 export const edited = createEdited<Template[]>(async () => (await must(reportService.GET('/reports/templates'))).templates);
 
-/** What officials write often, to be written and changed. All are saved together. */
+/** The templates of officials, to be written and changed. All are saved together. */
 export function TemplatesScreen() {
   useEdited(edited);
   const all = edited.value.value;

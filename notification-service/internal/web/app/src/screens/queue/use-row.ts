@@ -10,7 +10,7 @@ const WIDE = '(width >= 64rem)';
 /** The address follows the current row after this time: browsers refuse changes as fast as a held key repeats. */
 const ADDRESS_MS = 300;
 
-/** What the focus goes to in the pane. */
+/** The element of the pane that gets the focus. */
 export type PaneFocus = 'detail' | 'status' | 'note';
 const SELECTORS: Record<PaneFocus, string> = { detail: 'h2', status: 'input[data-first]', note: 'textarea[data-internal]' };
 

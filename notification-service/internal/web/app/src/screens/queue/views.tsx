@@ -9,7 +9,7 @@ import { Fault } from '../../ui/problem';
 import { setQuery } from '../../ui/router';
 import { columnsWithout, HEADINGS, OPTIONAL_COLUMNS } from './table';
 
-/** What a view is made of, in the address. */
+/** The part of the address that makes a view. */
 const NOTHING: Record<string, string> = { ...NO_FILTERS, status: '', order: '', without: '' };
 
 /** The filters in an address, without all else that it has, in a fixed order. */

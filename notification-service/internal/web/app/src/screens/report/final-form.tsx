@@ -4,7 +4,7 @@ import { toast } from '../../state/toasts';
 import { Fault } from '../../ui/problem';
 
 interface Props {
-  /** What it does, and what it cannot do. */
+  /** The effect of the act, and its limits. */
   points: string[];
   button: string;
   kind: 'primary' | 'danger';

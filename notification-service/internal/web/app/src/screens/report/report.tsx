@@ -216,7 +216,7 @@ async function share({ title }: Report): Promise<void> {
     await (navigator as Navigator).clipboard.writeText(url);
     toast(t('report.copied'));
   } catch {
-    // Whoever closes the device's list has decided not to.
+    // A user who closes the device's list has decided not to.
   }
 }
 

@@ -12,7 +12,7 @@ import { Fault } from '../../ui/problem';
 interface Props<R> {
   open: { changeStatus(seen: R, status: Status, note: string): Promise<void>; reply(text: string): Promise<void> };
   report: R;
-  /** What officials write often; one that is chosen fills the form in. */
+  /** The templates of officials; one that is chosen fills the form in. */
   templates?: Template[];
   /** Whether the heading is seen, and not only heard. */
   titled?: boolean;

@@ -33,7 +33,7 @@ function What({ entry: { from_status, to_status, correction, kind } }: { entry: 
   return <Badge status={to_status} />;
 }
 
-/** What was, and what is. A place is named by its address, or only said to be another. */
+/** The values before and after. A place is named by its address, or only said to be another. */
 function Corrected({ correction: { category, position, address } }: { correction: NonNullable<HistoryEntry['correction']> }) {
   const nameOf = (id: number) => categoryName({ category_id: id, category_name: `${id}` });
   return (

@@ -22,7 +22,7 @@ import { Cards, Nothing } from './cards';
 
 const NearMe = lazily(async () => (await import('./near-me')).NearMe);
 
-/** What the map shows. */
+/** The points of the map. */
 interface Area {
   bbox: string;
   zoom: number;
@@ -116,7 +116,7 @@ function AreaMap({ filters }: { filters: Filters }) {
     const again = debounce(read, REFRESH_MS, REFRESH_APART_MS);
     return watchFeed({ onEvents: (events) => events.some(({ type }) => type !== 'report.vote.received') && again(), onGap: again });
   }, [wanted, JSON.stringify(shown)]);
-  // What was searched for is looked at, wherever it is in the city.
+  // Results of a search are shown wherever they are in the city.
   const first = useRef(wanted);
   useEffect(() => {
     if (wanted === first.current) return;
@@ -180,7 +180,7 @@ function AreaMap({ filters }: { filters: Filters }) {
   );
 }
 
-/** What matters of a report, in the map's popup. */
+/** The facts of a report in the map's popup. */
 function describePoint(point: Point): HTMLElement {
   const element = document.createElement('div');
   render(

@@ -18,12 +18,12 @@ const KEY = 'AQID';
 /** Where the browser's push service has it reached. */
 const ADDRESS = 'https://push.example.org/1';
 
-/** What the server keeps of the reader. */
+/** The settings that the server keeps of the reader. */
 let devices: Device[];
 let preferences: Preferences;
 let root: HTMLElement;
 
-/** What the browser has said to its push service. */
+/** The browser's answers to its push service. */
 let subscription: PushSubscription | null;
 const subscribe = vi.fn();
 const unsubscribe = vi.fn();
@@ -87,7 +87,7 @@ test('a browser that cannot be notified says so, and offers nothing', async () =
   expect(button('Notify this device')).toBeUndefined();
 });
 
-test('a browser that was told never to ask says how that is changed', async () => {
+test('a browser that must never ask says how that is changed', async () => {
   stubBrowser('denied');
   await setLanguage('id');
   await show();
@@ -100,7 +100,7 @@ test('the browser asks at a click, and then there is a device', async () => {
   const post = serve(notificationService, 'POST', () => ok(here));
   await show();
   expect(asked.requestPermission).not.toHaveBeenCalled();
-  expect(root.querySelector('form')).toBeNull(); // nobody is told anything yet
+  expect(root.querySelector('form')).toBeNull(); // nobody is notified of anything yet
   await press('Notify this device');
   expect(subscribe).toHaveBeenCalledWith({ userVisibleOnly: true, applicationServerKey: KEY });
   const body = { endpoint: ADDRESS, keys: { p256dh: 'p', auth: 'a' }, language: 'en' };
@@ -110,7 +110,7 @@ test('the browser asks at a click, and then there is a device', async () => {
   expect(root.querySelectorAll('form input:checked')).toHaveLength(1); // what the server has chosen
 });
 
-test('what devices are told about is kept, without an address', async () => {
+test('the subjects of pushes are kept, without an address', async () => {
   stubBrowser('default');
   devices = [phone];
   const put = serve(notificationService, 'PUT', (_, { body }) => ok(body));
@@ -187,7 +187,7 @@ test('the device says again who it is, with the present language and key', async
   expect(post.mock.lastCall?.[1].body).toMatchObject({ language: 'id' });
 });
 
-test('another address is told, and the device at the one before is removed', async () => {
+test('another address is sent, and the device at the one before is removed', async () => {
   stubBrowser('granted');
   thisDevice.value = 'here';
   toldAddress.value = 'https://push.example.org/0';
@@ -213,7 +213,7 @@ test('a device that is removed while it says again who it is stays removed', asy
   await removeDevice('here');
   posted.resolve(ok(here));
   expect(await said).toBeUndefined();
-  expect(remove).toHaveBeenCalledTimes(2); // and what came back meanwhile
+  expect(remove).toHaveBeenCalledTimes(2); // and the one that came back in between
   expect(thisDevice.value).toBe('');
 });
 

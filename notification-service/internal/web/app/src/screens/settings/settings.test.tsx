@@ -14,7 +14,7 @@ function contact(part: Partial<Contact> = {}): Contact {
   return { address: 'ann@example.org', language: 'en', zone, state: 'active', email: ['report.status.updated'], ...part };
 }
 
-/** What the server keeps of the reader. */
+/** The settings that the server keeps of the reader. */
 let kept: Contact | undefined;
 let preferences: Preferences;
 let digest: DigestSettings;

@@ -16,7 +16,7 @@ import { Summary } from './summary';
 
 /** Where, about what and when one is written to or notified, and what is held of one. Nothing is sent until it is asked for here. */
 export function SettingsScreen() {
-  // Absent until it is read; null is no address.
+  // Absent until it is read; null without an address.
   const [contact, setContact] = useState<Contact | null>();
   const [devices, setDevices] = useState<Device[]>();
   const [error, setError] = useState<unknown>();

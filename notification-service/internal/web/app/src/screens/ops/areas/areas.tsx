@@ -10,7 +10,7 @@ import { Acts } from '../acts';
 import { languageName } from '../categories/fields';
 import { Waiting } from '../waiting';
 
-/** What the service takes. */
+/** The greatest length that the service takes. */
 const MAX_BYTES = 5 * 1024 * 1024;
 
 /** The areas in use, the revision that they are of, and how far reports are sorted into them. */

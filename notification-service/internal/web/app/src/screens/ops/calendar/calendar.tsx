@@ -202,7 +202,7 @@ function Day({ name, shifts, onChange, onSpread }: DayProps) {
   );
 }
 
-/** What is wrong with the hours of a day. What is not typed yet, the browser asks for. */
+/** The fault of the hours of a day. The browser asks for what is not typed yet. */
 function faultOf(shifts: Span[]) {
   const spans = shifts.filter(({ from, to }) => from && to).sort((a, b) => a.from.localeCompare(b.from));
   if (spans.some(({ from, to }) => to <= from)) return 'calendar.backwards';

@@ -39,7 +39,7 @@ const list = (settings: CategorySettings, tag: string) => ({
 let root: HTMLElement;
 let now: CategorySettings;
 let tag: string;
-/** What was sent, each with the tag that it was for. */
+/** The lists that were sent, each with the tag that it was for. */
 let sent: { tag: unknown; categories: NewCategory[] }[];
 
 const show = async () => {

@@ -18,7 +18,7 @@ import { useDrag } from './use-drag';
 
 const editor = createEditor();
 
-/** What a row is called here: in the first of the city's languages that it has a name in. */
+/** The name of a row here: in the first of the city's languages that it has a name in. */
 const nameOf = (row: Row) => editor.languages.value.map((each) => textIn(row, each).name.trim()).find(Boolean) || t('categories.unnamed');
 
 /** The city's categories: what they are called, in which order they stand, and what residents see of them. All is saved together. */
@@ -241,7 +241,7 @@ function ClashOf({ clash }: { clash: Clash }) {
   );
 }
 
-/** What a field is called where it is not to be seen. */
+/** The name of a field where it is not to be seen. */
 function fieldName(field: string): string {
   const [first = '', part] = field.split('.');
   if (part === 'name') return t('categories.name', { language: languageName(first) });
@@ -251,7 +251,7 @@ function fieldName(field: string): string {
   return field === 'retired' ? t('categories.retired') : t('categories.signpost.short');
 }
 
-/** What residents see once this is saved. It is tried out here, and nothing is filed. */
+/** The list as residents see it once this is saved. It is tried out here, and nothing is filed. */
 function Preview() {
   const [shown, setShown] = useState<string>();
   const [chosen, setChosen] = useState<number>();
@@ -279,7 +279,7 @@ function Preview() {
   );
 }
 
-/** Who replaced the list, and how much that changed. */
+/** The people who replaced the list, and how much that changed. */
 function Changes() {
   const [changes, setChanges] = useState<CategoryChange[]>();
   const [error, setError] = useState<unknown>();

@@ -38,7 +38,7 @@ export function rowsOf({ categories }: CategorySettings): Row[] {
   }));
 }
 
-/** What the service gets: the list without what is retired, which it keeps. */
+/** The body of the request: the list without retired rows, which the service keeps. */
 export function bodyOf(rows: Row[]): NewCategory[] {
   return rows
     .filter(({ retired }) => !retired)
@@ -61,10 +61,10 @@ export function previewOf(rows: Row[], language: string): Category[] {
 
 export const sameList = (a: Row[], b: Row[]) => JSON.stringify(a.map(flat)) === JSON.stringify(b.map(flat));
 
-/** What is wrong with fields, by row. The words are the page's, or else the service's own. */
+/** The faults of fields, by row. The words are the page's, or else the service's own. */
 export type Faults = Record<string, Record<Field, string>>;
 
-/** What an operator can see to before anything is sent. */
+/** Faults that an operator can correct before anything is sent. */
 export function faultsOf(rows: Row[], languages: string[]): Faults {
   const faults: Faults = {};
   const names = new Set<string>();
@@ -86,7 +86,7 @@ export function faultsOf(rows: Row[], languages: string[]): Faults {
 
 const POINTER = /^\/categories\/(\d+)(?:\/(?:texts(?:\/(\d+)\/(\w+))?|(\w+)))?/;
 
-/** What the service found wrong, at the fields of what it got. */
+/** The faults that the service found, at the fields of the request. */
 export function refusedFields(failure: Failure, rows: Row[]): Faults {
   const faults: Faults = {};
   const sent = bodyOf(rows);
@@ -161,5 +161,5 @@ export function merge(base: Row[], mine: Row[], theirs: Row[]): { rows: Row[]; c
   return { rows: sorted(keys.map(join)), clashes };
 }
 
-/** What is retired stands behind the others. */
+/** Retired rows stand behind the others. */
 export const sorted = (rows: Row[]) => [...rows.filter(({ retired }) => !retired), ...rows.filter(({ retired }) => retired)];

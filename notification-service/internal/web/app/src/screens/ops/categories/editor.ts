@@ -1,5 +1,5 @@
 /**
- * What an operator makes of the city's categories. It is kept while the page is open:
+ * The city's categories as an operator edits them. They are kept while the page is open:
  * who looks at another screen of the console loses nothing.
  */
 import { computed, signal } from '@preact/signals';

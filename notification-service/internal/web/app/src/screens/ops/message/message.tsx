@@ -54,7 +54,7 @@ export function MessageStory({ path: [encoded = ''] }: { path: string[] }) {
   );
 }
 
-/** An address that somebody typed may be no encoding of anything. */
+/** An address that somebody typed may not be a valid encoding. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part);

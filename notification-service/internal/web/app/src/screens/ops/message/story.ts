@@ -1,7 +1,7 @@
 /** One message's way through both services, by time, and what of it is missing. */
 import { must, notificationService, reportService, type OutboxMessage, type StoryEntry } from '../../../api/client';
 
-/** What a service said, or why it said nothing. */
+/** The answer of a service, or why there is none. */
 interface Side {
   entries: StoryEntry[];
   /** Of the outbox alone. */
@@ -20,7 +20,7 @@ export interface Story {
   missing: Missing[];
 }
 
-/** What has not happened, or is not known any more. */
+/** Steps that have not happened, or are not known any longer. */
 export type Missing = 'gone' | 'failed' | 'not-published' | 'not-handled' | 'letter-open';
 
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
@@ -70,7 +70,7 @@ async function side(pending: Promise<Side>): Promise<Side> {
   }
 }
 
-/** What a side that did not answer would have said is not missing: it is unknown. */
+/** Entries of a service that did not answer are unknown, not missing. */
 function missingOf(outbox: Side, effects: Side): Missing[] {
   const missing: Missing[] = [];
   const status = outbox.message?.status;

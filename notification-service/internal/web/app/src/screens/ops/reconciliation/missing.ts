@@ -1,5 +1,5 @@
 /**
- * What groups of consumers have not found of what was published. The groups of both
+ * The messages that groups of consumers have not found of those published. The groups of both
  * services' databases are one list here; a service that does not answer takes nothing
  * from the other.
  */
@@ -23,7 +23,7 @@ export interface Found {
   errors: unknown[];
 }
 
-/** What became of messages that were published again, or closed. */
+/** The outcome of messages that were published again, or closed. */
 export interface Outcome {
   republished: number;
   unpublished: number;

@@ -148,7 +148,7 @@ function Row({ message, onRepublish, onClose }: Acting & { message: Missing }) {
   );
 }
 
-/** What became of the messages, in words. */
+/** The outcome of the messages, in words. */
 function told({ republished, unpublished, gone, closed }: Outcome): string {
   if (closed > 0) return t('loss.closed', { count: number(closed) });
   return [

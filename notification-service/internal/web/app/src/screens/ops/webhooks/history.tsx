@@ -28,7 +28,7 @@ export interface Past {
   shortened: boolean;
 }
 
-/** What the service counted, step by step up to the present one. */
+/** The counts of the service, step by step up to the present one. */
 export function pastOf({ since, step_seconds, points }: WebhookHistory, of: Span, now = Date.now()): Past {
   const [begin, step] = [Date.parse(since), step_seconds * 1000];
   const steps = Math.max(1, Math.min(SPANS[of].steps, Math.floor((now - begin) / step) + 1));

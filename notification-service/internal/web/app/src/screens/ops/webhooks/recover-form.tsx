@@ -29,7 +29,7 @@ export function RecoverForm({ webhook, onClose }: { webhook: Webhook; onClose():
       setError(failure);
     }
   };
-  // What was counted is not what would be sent once the time is another.
+  // The count does not hold for another time.
   const change = (set: (value: string) => void) => (event: { currentTarget: HTMLInputElement }) => {
     set(event.currentTarget.value);
     setResult(undefined);

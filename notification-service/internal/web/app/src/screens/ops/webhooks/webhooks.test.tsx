@@ -179,7 +179,7 @@ test('ends the old secret at once if asked to', async () => {
   expect(field('Signing secret').value).toBe('whsec_new');
 });
 
-test('counts before it recovers, and counts anew for another time', async () => {
+test('counts before it recovers, and counts again for another time', async () => {
   const post = serve(notificationService, 'POST', () => ok({ resent: 2, created: 1 }));
   await show(<RecoverForm webhook={webhook()} onClose={() => {}} />);
   const sent = () => post.mock.calls.map(([, { body }]) => (body as { dry_run: boolean }).dry_run);

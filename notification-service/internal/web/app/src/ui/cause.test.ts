@@ -30,6 +30,7 @@ describe('in Indonesian', () => {
     ['body is not valid JSON at byte 14', 'Isi bukan JSON yang sah pada byte 14'],
     ['x-not-before is more than 365 days ahead', 'x-not-before lebih dari 365 hari ke depan'],
     ['SQLSTATE 23505, table streams', 'SQLSTATE 23505, table streams'],
+    ['the disk of the database is full (SQLSTATE 53100)', 'Cakram basis data penuh (SQLSTATE 53100)'],
   ])('%s', (text, want) => expect(cause(text)).toBe(want));
 
   test('the classes and the acts have words, too', () => {

@@ -26,6 +26,7 @@ const patterns: [RegExp, (parts: string[]) => string][] = [
     /^(\S+) is not a time: (?:must be|want) Unix milliseconds$/,
     ([field = '']) => t('cause.contract', { field, must: requirement('Unix milliseconds') }),
   ],
+  [/^(.+) \(SQLSTATE (\w+)\)$/, ([words = '', code = '']) => `${word(`cause.${words}`) ?? words} (SQLSTATE ${code})`],
   [/^panic of type (.+) at (.+)$/, ([type = '', place = '']) => t('cause.panic', { type, place })],
 ];
 

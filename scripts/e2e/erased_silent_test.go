@@ -49,7 +49,7 @@ func TestErasedLooksSilent(t *testing.T) {
 // playErasure lets a resident and a caller file, and has an operator erase them, or others.
 // It returns what officials and others see and do. With leak, the erased reporters are
 // missing in the database, as they were once.
-func playErasure(t *testing.T, erased, leak bool) world {
+func playErasure(t *testing.T, erased, leak bool) world { //nolint:funlen // every operation, one after the other
 	t.Helper()
 	c, w := startStackWithComments(t), world{}
 	ann, olga, pavel := c.userOf("ann", "resident"), c.userOf("olga", "official"), c.userOf("pavel", "operator")

@@ -27,6 +27,8 @@ var notRun = map[string]string{
 	"docs/performance.md: curl -so cpu": "takes a profile for 20 seconds and opens a browser",
 	"docs/keycloak.md: TOKEN=$(curl":    "asks a Keycloak, which no test has",
 	"docs/rabbitmq.md: api=https":       "asks a broker with TLS for users; TestLeastPrivilege runs the script that does the same",
+	"docs/production.md: curl -sSL":     "fetches Go",
+	"docs/production.md: cp deploy/":    "starts units of systemd; TestSystemdUnit reads them",
 }
 
 // answers are those that are not 2xx, by method and path.

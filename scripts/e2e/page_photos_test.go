@@ -209,7 +209,7 @@ func TestPageThumbnails(t *testing.T) {
 	resident.do(in(".card"), browser.Click("button", "Map"), mapShown, dotShown, browser.Click(".map-canvas .dot", ""), in(".popup"))
 	resident.do(
 		browser.Width(1280, 800), browser.Go(c.gateway.URL+"/new"), mapShown, pinned,
-		browser.Click(".categories label", "Street lights"), in("section li"),
+		browser.Click(".categories label", "Street lights"), next, in("section li"),
 	)
 	resident.checkFaults()
 	official := c.reader(olga).open("queue", browser.Width(1280, 800))

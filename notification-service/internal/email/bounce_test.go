@@ -172,7 +172,7 @@ func TestParseBounceAsServersWrite(t *testing.T) {
 }
 
 // Bounces and complaints of real servers and mailbox providers, with our addresses.
-func TestParseBounceByKind(t *testing.T) {
+func TestParseBounceByKind(t *testing.T) { //nolint:funlen // most of it is the table
 	t.Parallel()
 	keys := testKeys(t)
 	token := keys.DeliveryToken(42)

@@ -76,7 +76,7 @@ func newServer(t testing.TB, settings ...func(*parts)) *testServer {
 var rules = postgres.Rules{Resolutions: report.Resolutions{VerdictDays: 10}, QuestionDays: 10, GuestReports: guestReports}
 
 // newReplica returns another API on a database.
-func newReplica(t testing.TB, database string, rules postgres.Rules, settings ...func(*parts)) *testServer {
+func newReplica(t testing.TB, database string, rules postgres.Rules, settings ...func(*parts)) *testServer { //nolint:funlen // the parts of the service, one after the other
 	t.Helper()
 	s := &testServer{t: t, logs: new(lockedBuffer), database: database}
 	var err error

@@ -50,7 +50,7 @@ const (
 // A field that the document has is stored, read, shown, exported and in the reporter's own
 // data, or it stands here with the reason. CONTRIBUTING.md, "Add a field to a report", has
 // the places.
-func TestReportIsWhole(t *testing.T) {
+func TestReportIsWhole(t *testing.T) { //nolint:funlen // every place where a report is shown, one after the other
 	t.Parallel()
 	s := newServer(t)
 	ann, olga := token(t, "ann", auth.Resident), token(t, "olga", auth.Official)

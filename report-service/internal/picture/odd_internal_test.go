@@ -42,7 +42,7 @@ func oddPNG(interlace byte, before []byte, change func(pixels []byte) (data []by
 const oriented6 = "II*\x00\x08\x00\x00\x00\x01\x00\x12\x01\x03\x00\x01\x00\x00\x00\x06\x00\x00\x00\x00\x00\x00\x00"
 
 // Files that viewers show are pictures here, and upright as viewers show them.
-func TestOddFiles(t *testing.T) {
+func TestOddFiles(t *testing.T) { //nolint:funlen // most of it is the table
 	t.Parallel()
 	var good bytes.Buffer
 	if err := jpeg.Encode(&good, image.NewRGBA(image.Rect(0, 0, oddWidth, oddHeight)), nil); err != nil {

@@ -119,7 +119,7 @@ func (f *fixture) traces() (found []string) {
 
 // Nothing that identifies an erased person is left. Their reports, the votes on
 // them and their own votes are kept without an author.
-func TestErasure(t *testing.T) {
+func TestErasure(t *testing.T) { //nolint:funlen // every place where a person was, one after the other
 	t.Parallel()
 	f := newFixture(t)
 	public, anonymous, others := f.live()

@@ -142,7 +142,10 @@ async function fields(suite: Suite): Promise<void> {
     for (const name of ['id', 'type', 'report_id', 'created_at']) {
       check(typeof data[name] === 'string' && data[name] !== '', `${name} of the notification ${id} is ${JSON.stringify(data[name])}`);
     }
-    check(!Number.isNaN(Date.parse(String(data.created_at))), `created_at of the notification ${id} is ${String(data.created_at)}, must be a time`);
+    check(
+      !Number.isNaN(Date.parse(String(data.created_at))),
+      `created_at of the notification ${id} is ${String(data.created_at)}, must be a time`,
+    );
     check(data.read === false, `read of the notification ${id} is ${JSON.stringify(data.read)}, must be false`);
   }
 }

@@ -15,7 +15,7 @@ export function OfficialPart({ task, open }: { task: Task; open: OpenWork }) {
   const acts = work?.acts.filter(({ action }) => action === 'ask').length ?? 0;
   const asked = task.question !== undefined || task.not_answered || acts > 0;
   // Reporters of duplicates may have disputed a resolution on which officials have decided.
-  const judged = work?.verdict !== undefined || !!work?.duplicates?.length;
+  const judged = work?.verdict !== undefined || !!work?.duplicates.length;
   useEffect(() => {
     if (asked || judged) void dialogue.load();
     // An answer ends the question, and an act is a question or its end.

@@ -26,7 +26,7 @@ faults() { scripts/chaos.sh -faults 0 -rate 6; }
 
 # servers tries RabbitMQ and PostgreSQL of another Debian release, one a day in turn, for
 # as long as the other tests take.
-servers() { SERVERS=turn MINUTES=20 IDLE=60 scripts/test-server-versions.sh; }
+servers() { SERVERS=turn STEPS='demo faults log features' MINUTES=20 IDLE=60 scripts/test-server-versions.sh; }
 
 # stacks runs these in turn: each keeps a stack of its own busy.
 stacks() {

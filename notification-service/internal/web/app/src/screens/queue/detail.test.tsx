@@ -14,7 +14,7 @@ test('the focus goes on to the report once it is read', async () => {
   const held = new Promise<void>((resolve) => (release = resolve));
   const get = serve(reportService, 'GET', async (path) => {
     await held;
-    return path === '/reports/{id}/work' ? ok({ report: task, acts: [] }) : ok(report());
+    return path === '/reports/{id}/work' ? ok({ report: task, duplicates: [], disputes: [], acts: [] }) : ok(report());
   });
   const root = document.createElement('div');
   document.body.append(root);

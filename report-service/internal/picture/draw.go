@@ -171,11 +171,12 @@ func shrink(ctx context.Context, src image.Image, width, height int, at *pace) (
 			}
 			at.step()
 			part := image.Rect(0, y, to.Dx(), min(y+rows, to.Dy()))
-			of := from
+			of, seen := from, src
 			if rows < to.Dy() {
 				of = image.Rect(from.Min.X, from.Min.Y+2*part.Min.Y, from.Max.X, from.Min.Y+2*part.Max.Y)
+				seen = crop(src, of) // Scale looks first whether all that it is given is opaque
 			}
-			draw.ApproxBiLinear.Scale(drawn, part, src, of, draw.Over, nil)
+			draw.ApproxBiLinear.Scale(drawn, part, seen, of, draw.Over, nil)
 		}
 		if to.Dx() == width && to.Dy() == height {
 			return drawn, nil
@@ -186,6 +187,16 @@ func shrink(ctx context.Context, src image.Image, width, height int, at *pace) (
 
 // band is how many rows are drawn between two looks at the time.
 const band = 32
+
+// crop returns the part of a picture, or all of it where its type has no parts.
+func crop(src image.Image, part image.Rectangle) image.Image {
+	if s, ok := src.(interface {
+		SubImage(part image.Rectangle) image.Image
+	}); ok {
+		return s.SubImage(part)
+	}
+	return src
+}
 
 // halve returns half of a picture in a camera's format, and nil for others. It
 // halves brightness and colours as they are stored, which is much faster than

@@ -47,3 +47,32 @@ func TestHalve(t *testing.T) {
 		}
 	}
 }
+
+// watched is a picture that counts the pixels that are looked at to find out whether all
+// are opaque.
+type watched struct {
+	*image.NRGBA
+	seen *int
+}
+
+func (w watched) Opaque() bool {
+	*w.seen += w.Rect.Dx() * w.Rect.Dy()
+	return w.NRGBA.Opaque()
+}
+
+func (w watched) SubImage(part image.Rectangle) image.Image {
+	return watched{w.NRGBA.SubImage(part).(*image.NRGBA), w.seen}
+}
+
+// Drawing in bands looks at each pixel once, not once a band.
+func TestShrinkLooksOnce(t *testing.T) {
+	t.Parallel()
+	const width, height = 64, 50 * band
+	var seen int
+	if _, err := shrink(t.Context(), watched{image.NewNRGBA(image.Rect(0, 0, width, height)), &seen}, width/2, height/2, nil); err != nil {
+		t.Fatal(err)
+	}
+	if seen == 0 || seen > width*height {
+		t.Errorf("%d pixels were looked at, want up to %d", seen, width*height)
+	}
+}

@@ -81,3 +81,15 @@ func opaque(bounds image.Rectangle) image.Image {
 	}
 	return m
 }
+
+// The largest picture that is no exception (an interlaced PNG is) leaves room for a small
+// one in the worker's usual memory: those of others would wait for it otherwise.
+func TestLargePNGLeavesRoom(t *testing.T) {
+	t.Parallel()
+	const usual = 400_000_000 // of 512 MiB, what is neither the worker's own nor an upload's
+	size := image.Config{ColorModel: color.RGBAModel, Width: 8000, Height: 6000}
+	need := pngMemory(make([]byte, pngInterlaced+1), size) + int64(size.Width*size.Height) + overhead
+	if room := NewMaker(50_000_000, usual, 1).mostLarge; need > room {
+		t.Errorf("it needs %d bytes, and large ones may have %d", need, room)
+	}
+}

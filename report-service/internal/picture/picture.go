@@ -258,16 +258,24 @@ var formats = map[string]format{
 
 func whole(upload []byte) io.Reader { return bytes.NewReader(upload) }
 
+// pngInterlaced is where the header of a PNG says whether it is interlaced (RFC 2083,
+// section 4.1.1).
+const pngInterlaced = 28
+
 // pngMemory returns the maximum memory of package image/png: the picture, and
 // half of it again if it is interlaced. Transparency turns one or three
 // channels into four.
-func pngMemory(_ []byte, c image.Config) int64 {
+func pngMemory(upload []byte, c image.Config) int64 {
 	perPixel := int64(4)
 	switch c.ColorModel {
 	case color.Gray16Model, color.RGBA64Model, color.NRGBA64Model:
 		perPixel = 8
 	}
-	return int64(c.Width) * int64(c.Height) * perPixel * 3 / 2
+	memory := int64(c.Width) * int64(c.Height) * perPixel
+	if len(upload) <= pngInterlaced || upload[pngInterlaced] != 0 {
+		memory += memory / 2
+	}
+	return memory
 }
 
 // webpMemory returns the maximum memory of package webp: a lossless picture is

@@ -132,6 +132,11 @@ func (p publicCode) checkRelease(t *testing.T) {
 	if newest[1] != "" && chart.Version != newest[1] || chart.AppVersion != "v"+chart.Version {
 		t.Errorf("the chart has version %q and appVersion %q, must be %q, as the changelog has it, and v%[3]s", chart.Version, chart.AppVersion, newest[1])
 	}
+	for manual, command := range map[string]string{"docs/compose.md": "git checkout v", "docs/kubernetes.md": "charts/cityconnect --version "} {
+		if !strings.Contains(read(t, manual), command+chart.Version) {
+			t.Errorf("%s does not install with %q", manual, command+chart.Version)
+		}
+	}
 }
 
 // The chart asks for the images that the workflow pushes, and those that its manual

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/costly"
@@ -18,6 +20,7 @@ import (
 type Gates struct {
 	public, officials *costly.Gate
 	exports, openData *costly.Long
+	readings          *singleflight.Group // of what is the same for all who ask at that moment
 }
 
 // How long a request waits for its turn: long enough for a burst, and short enough
@@ -38,6 +41,7 @@ func NewGates(room int) Gates {
 		costly.New(room, 1, costly.Share, publicPatience),
 		costly.New(room, 2, ratelimit.Limit{}, officialsPatience),
 		costly.NewLong(mostExports, exportsEach), costly.NewLong(mostLong, longEach),
+		new(singleflight.Group),
 	}
 }
 

@@ -135,7 +135,7 @@ func (h OpenData) openFilter(w http.ResponseWriter, r *http.Request) (filter rep
 	fingerprint := "nothing"
 	if !findsNothing {
 		err = h.Gates.do(r.Context(), r, func(ctx context.Context) (err error) {
-			fingerprint, err = h.Reports.Fingerprint(ctx, filter)
+			fingerprint, err = h.fingerprint(ctx, r.URL.RawQuery, filter)
 			return err
 		})
 		if err != nil {
@@ -149,6 +149,18 @@ func (h OpenData) openFilter(w http.ResponseWriter, r *http.Request) (filter rep
 	tag := service.Tag(fmt.Appendf(nil, "%s %d %q %s", r.URL.Path, categories.Revision, h.Name, fingerprint))
 	// Weak: a part may be of another moment than the fingerprint.
 	return filter, names, service.AnsweredBefore(w, r, "W/"+tag), nil
+}
+
+// fingerprint reads the fingerprint of what a query shows. It looks at each report, so that
+// those who ask for the same at the same time share one reading, which none of them ends.
+func (h OpenData) fingerprint(ctx context.Context, query string, filter report.Filter) (string, error) {
+	shared, err, _ := h.Gates.readings.Do(query, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), service.DefaultTimeout)
+		defer cancel()
+		return h.Reports.Fingerprint(ctx, filter)
+	})
+	fingerprint, _ := shared.(string)
+	return fingerprint, err
 }
 
 // An atomFeed is a feed of RFC 4287.

@@ -14,8 +14,9 @@ import (
 
 const (
 	// partSize is how many reports an export reads at once, and so how many
-	// it keeps in memory, besides their text.
-	partSize = 1000
+	// it keeps in memory, besides their text. It takes the database some milliseconds,
+	// for which others wait.
+	partSize = 250
 	// partTimeout is how long the client may take to read a page of them.
 	partTimeout = time.Minute
 	// partPatience is for how long a part is tried that the database does not give.

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// partTime is what a part takes at least: all long answers together read ten parts a
-	// second, and so take about a quarter of a processor where nothing else runs.
-	partTime = 100 * time.Millisecond
+	// partTime is what a part takes at least: all long answers together read twenty parts a
+	// second, and so take about an eighth of a processor where nothing else runs.
+	partTime = 50 * time.Millisecond
 	// mostRest is how long the gate rests at most after a part: a database that hangs is
 	// not its callers' fault.
 	mostRest = 2 * time.Second

@@ -16,7 +16,7 @@ import (
 // others are refused before they begin.
 func TestLongAnswersAreWholeOrRefused(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ part, between time.Duration }{{25 * time.Millisecond, 100 * time.Millisecond}, {300 * time.Millisecond, 600 * time.Millisecond}} {
+	for _, tt := range []struct{ part, between time.Duration }{{10 * time.Millisecond, 50 * time.Millisecond}, {300 * time.Millisecond, 600 * time.Millisecond}} {
 		synctest.Test(t, func(t *testing.T) {
 			const answers, parts = 20, 60
 			long := costly.NewLong(answers, 1)

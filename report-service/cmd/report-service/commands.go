@@ -23,6 +23,7 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
+	"github.com/cityconnect/cityconnect/report-service/internal/upkeep"
 )
 
 // commands are for operators, beside a running service or without one.
@@ -111,8 +112,8 @@ func republish(ctx context.Context, args []string, getenv func(string) string, _
 
 // upkeepOf returns the upkeep of the database behind pool, in a process without
 // a relay.
-func upkeepOf(pool *pgxpool.Pool, cfg config.Config) *postgres.Upkeep {
-	return postgres.NewUpkeep(postgres.NewDB(pool, cfg.Keys, func(shards.Set) {}, postgres.Rules{}))
+func upkeepOf(pool *pgxpool.Pool, cfg config.Config) *upkeep.Store {
+	return upkeep.New(pool, cfg.Keys, postgres.NewDB(pool, cfg.Keys, func(shards.Set) {}, postgres.Rules{}))
 }
 
 // withDatabase runs do with the service's configuration.

@@ -27,6 +27,7 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/config"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/report-service/internal/settings"
 )
 
 // storageEvery is how often the console's reading asks the storage of photos, which
@@ -112,7 +113,7 @@ func (c *core) forResidents(cfg config.Config, city api.City, gates api.Gates, v
 		comments = postgres.NewComments(c.db)
 	}
 	guests := api.Guests{
-		On: bool(cfg.Auth.Guests), Store: c.guests, Auth: verifier, PerDay: cfg.GuestReports, PerAddress: cfg.GuestsPerAddress,
+		On: bool(cfg.Auth.Guests), Store: c.guests, Settings: c.db.City(), Auth: verifier, PerDay: cfg.GuestReports, PerAddress: cfg.GuestsPerAddress,
 		Votes: bool(cfg.GuestVotes), Comments: bool(cfg.GuestComments), Log: log,
 	}
 	guests.Limit()
@@ -127,7 +128,7 @@ func (c *core) forResidents(cfg config.Config, city api.City, gates api.Gates, v
 		api.Comments{Store: comments, PerUser: cfg.CommentsPerUser, Guests: guests}.Operations(),
 		api.Photos{Store: postgres.NewPhotos(c.db), Files: files, Log: log}.Operations(),
 		api.Questions{Store: c.questions, PerUser: cfg.ReportsPerUser}.Operations(),
-		api.OwnData{DB: c.db, Gates: gates}.Operations(),
+		api.OwnData{Upkeep: c.upkeep, Gates: gates}.Operations(),
 	}
 }
 
@@ -143,9 +144,9 @@ func (c *core) forOfficials(cfg config.Config, city api.City, gates api.Gates) [
 		api.Moves{Workbench: c.workbench, Reports: c.reports}.Operations(),
 		api.Exports{Workbench: c.workbench, Gates: gates}.Operations(),
 		api.Numbers{Workbench: c.workbench, Areas: c.areas, Gates: gates}.Operations(),
-		api.Settings{Workbench: c.workbench}.Operations(),
+		api.Settings{Desk: settings.NewDesk(c.db.City())}.Operations(),
 		api.Verdicts{Reports: c.reports, Work: work}.Operations(),
-		api.Calendar{Deadlines: c.deadlines, Categories: c.categories}.Operations(),
+		api.Calendar{Settings: c.db.City(), Categories: c.categories}.Operations(),
 	}
 }
 

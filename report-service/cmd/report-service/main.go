@@ -33,6 +33,8 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/settings"
+	"github.com/cityconnect/cityconnect/report-service/internal/upkeep"
 )
 
 func main() { service.Main("report-service", run, config.Addr, commands) }
@@ -106,9 +108,9 @@ type core struct {
 	relay      *relay.Relay
 	outbox     *outbox.Store
 	db         *postgres.DB
-	upkeep     *postgres.Upkeep
-	categories *postgres.Categories
-	areas      *postgres.Areas
+	upkeep     *upkeep.Store
+	categories *settings.Categories
+	areas      *settings.Areas
 	deadlines  *postgres.Deadlines
 	questions  *postgres.Questions
 	duplicates *postgres.Duplicates
@@ -132,8 +134,8 @@ func newCore(pool *pgxpool.Pool, cfg config.Config, log zerolog.Logger, metrics 
 		QuestionDays: cfg.QuestionDays, GuestReports: cfg.GuestReports,
 	})
 	c.guests, c.reports, c.workbench = postgres.NewGuests(c.db), postgres.NewReports(c.db), postgres.NewWorkbench(c.db)
-	c.categories, c.areas = postgres.NewCategories(c.db), postgres.NewAreas(c.db)
-	c.upkeep, c.deadlines, c.duplicates = postgres.NewUpkeep(c.db), postgres.NewDeadlines(c.db), postgres.NewDuplicates(c.db)
+	c.categories, c.areas = settings.NewCategories(c.db.City()), settings.NewAreas(c.db.City())
+	c.upkeep, c.deadlines, c.duplicates = upkeep.New(pool, cfg.Keys, c.db), postgres.NewDeadlines(c.db), postgres.NewDuplicates(c.db)
 	c.questions = postgres.NewQuestions(c.db)
 	tables, err := migrations.Tables(migrations.Report)
 	if err != nil {
@@ -144,7 +146,7 @@ func newCore(pool *pgxpool.Pool, cfg config.Config, log zerolog.Logger, metrics 
 	c.eraser = erasure.New(pool, cfg.Keys, c.upkeep.ErasureSteps(), log)
 	c.schedules, err = schedule.New(schedule.Dependencies{Pool: pool, Audit: c.upkeep.AuditSchedule, Log: log, Metrics: metrics},
 		retention.Job(append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), metrics),
-		c.deadlines.OverdueJob(), c.deadlines.DeadlinesJob(), c.questions.Job(), c.upkeep.NamesJob(), c.areas.Job())
+		c.deadlines.OverdueJob(), c.deadlines.DeadlinesJob(), c.questions.Job(), c.reports.NamesJob(), c.areas.Job())
 	if err != nil {
 		return nil, fmt.Errorf("set up schedules: %w", err)
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
-	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/report-service/internal/settings"
 )
 
 // A Calendar is that of the city, with its targets.
 type Calendar struct {
-	Deadlines  *postgres.Deadlines
-	Categories *postgres.Categories
+	Settings   *settings.City
+	Categories *settings.Categories
 }
 
 // Operations are those on the calendar.
@@ -35,7 +35,7 @@ var weekdays = [7]reportapi.Weekday{"sunday", "monday", "tuesday", "wednesday", 
 
 // getCalendar handles GET /reports/calendar.
 func (h Calendar) getCalendar(w http.ResponseWriter, r *http.Request) error {
-	days, err := h.Deadlines.Calendar(r.Context())
+	days, err := h.Settings.Calendar(r.Context())
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (h Calendar) setCalendar(w http.ResponseWriter, r *http.Request, req report
 		}
 		targets[t.CategoryID] = time.Duration(t.Hours) * time.Hour
 	}
-	if err := h.Deadlines.SetCalendar(r.Context(), days, targets, user(r).AsOfficial()); err != nil {
+	if err := h.Settings.SetCalendar(r.Context(), days, targets, user(r).AsOfficial()); err != nil {
 		return err
 	}
 	return h.getCalendar(w, r)

@@ -17,12 +17,14 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/settings"
 )
 
 // Guests are people who report without an account.
 type Guests struct {
 	On         bool // otherwise there are none, and tokens of guests are refused
 	Store      *postgres.Guests
+	Settings   *settings.City
 	Auth       *auth.Verifier
 	PerDay     int // reports of each guest
 	PerAddress ratelimit.Limit
@@ -79,7 +81,7 @@ func (h Guests) Operations() openapi.Operations {
 
 // read handles GET /guests.
 func (h Guests) read(w http.ResponseWriter, r *http.Request) error {
-	now, err := h.Store.Switch(r.Context())
+	now, err := h.Settings.GuestSwitch(r.Context())
 	if err != nil {
 		return err
 	}
@@ -151,7 +153,7 @@ func (h Guests) may(allowed bool, refusal error, next service.HandlerFunc) servi
 
 // open returns an error while an operator has closed reporting without an account.
 func (h Guests) open(ctx context.Context) error {
-	now, err := h.Store.Switch(ctx)
+	now, err := h.Settings.GuestSwitch(ctx)
 	if err == nil && !now.Open {
 		return report.ErrGuestsClosed
 	}
@@ -241,7 +243,7 @@ func (h Guests) decline(w http.ResponseWriter, r *http.Request) error {
 
 // readSwitch handles GET /admin/reports/guests.
 func (h Guests) readSwitch(w http.ResponseWriter, r *http.Request) error {
-	now, err := h.Store.Switch(r.Context())
+	now, err := h.Settings.GuestSwitch(r.Context())
 	if err != nil {
 		return err
 	}
@@ -251,7 +253,7 @@ func (h Guests) readSwitch(w http.ResponseWriter, r *http.Request) error {
 
 // setSwitch handles PUT /admin/reports/guests.
 func (h Guests) setSwitch(w http.ResponseWriter, r *http.Request, req reportapi.GuestSwitchChange) error {
-	now, err := h.Store.SetSwitch(r.Context(), req.Open, req.Reason, user(r).AsOfficial())
+	now, err := h.Settings.SetGuestSwitch(r.Context(), req.Open, req.Reason, user(r).AsOfficial())
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/settings"
 )
 
 // maxPeriods bounds the answer of countOverTime.
@@ -21,7 +22,7 @@ const maxPeriods = 400
 // Numbers are what became of reports over time.
 type Numbers struct {
 	Workbench *postgres.Workbench
-	Areas     *postgres.Areas
+	Areas     *settings.Areas
 	Gates     Gates
 }
 

@@ -8,13 +8,13 @@ import (
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/owndata"
 	"github.com/cityconnect/cityconnect/platform/service"
-	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/report-service/internal/upkeep"
 )
 
 // OwnData is what is held about a person.
 type OwnData struct {
-	DB    *postgres.DB
-	Gates Gates
+	Upkeep *upkeep.Store
+	Gates  Gates
 }
 
 // Operations are those on own data.
@@ -27,7 +27,7 @@ func (h OwnData) Operations() openapi.Operations {
 func (h OwnData) read(w http.ResponseWriter, r *http.Request) error {
 	var answer owndata.Answer
 	err := h.Gates.do(r.Context(), r, func(ctx context.Context) (err error) {
-		answer, err = h.DB.OwnData(ctx, auth.Must(r).ID)
+		answer, err = h.Upkeep.OwnData(ctx, auth.Must(r).ID)
 		return err
 	})
 	if err != nil {

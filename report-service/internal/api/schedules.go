@@ -7,11 +7,11 @@ import (
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
-	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/report-service/internal/upkeep"
 )
 
 // ScheduleAudit are operators' acts on schedules.
-type ScheduleAudit struct{ Upkeep *postgres.Upkeep }
+type ScheduleAudit struct{ Upkeep *upkeep.Store }
 
 // Operations are those on the acts.
 func (h ScheduleAudit) Operations() openapi.Operations {

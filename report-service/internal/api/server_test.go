@@ -33,7 +33,9 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/settings"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
+	"github.com/cityconnect/cityconnect/report-service/internal/upkeep"
 )
 
 const secret = "a secret of the tests, longer than 32 bytes"
@@ -67,16 +69,16 @@ type parts struct {
 	Open311On                    bool
 }
 
-func newServer(t testing.TB, settings ...func(*parts)) *testServer {
+func newServer(t testing.TB, options ...func(*parts)) *testServer {
 	t.Helper()
-	return newReplica(t, pgtest.Report(t).Config().ConnString(), rules, settings...)
+	return newReplica(t, pgtest.Report(t).Config().ConnString(), rules, options...)
 }
 
 // rules are those of the tests' city.
 var rules = postgres.Rules{Resolutions: report.Resolutions{VerdictDays: 10}, QuestionDays: 10, GuestReports: guestReports}
 
 // newReplica returns another API on a database.
-func newReplica(t testing.TB, database string, rules postgres.Rules, settings ...func(*parts)) *testServer { //nolint:funlen // the parts of the service, one after the other
+func newReplica(t testing.TB, database string, rules postgres.Rules, options ...func(*parts)) *testServer { //nolint:funlen // the parts of the service, one after the other
 	t.Helper()
 	s := &testServer{t: t, logs: new(lockedBuffer), database: database}
 	var err error
@@ -108,8 +110,8 @@ func newReplica(t testing.TB, database string, rules postgres.Rules, settings ..
 			t.Errorf("Run: %v", err)
 		}
 	})
-	deadlines, upkeep := postgres.NewDeadlines(db), postgres.NewUpkeep(db)
-	schedules, err := schedule.New(schedule.Dependencies{Pool: s.pool, Audit: upkeep.AuditSchedule, Log: log, Metrics: service.NewRegistry()},
+	deadlines, keeper := postgres.NewDeadlines(db), upkeep.New(s.pool, keys, db)
+	schedules, err := schedule.New(schedule.Dependencies{Pool: s.pool, Audit: keeper.AuditSchedule, Log: log, Metrics: service.NewRegistry()},
 		deadlines.OverdueJob())
 	if err != nil {
 		t.Fatal(err)
@@ -117,15 +119,15 @@ func newReplica(t testing.TB, database string, rules postgres.Rules, settings ..
 	store, desk, photos := postgres.NewReports(db), postgres.NewWorkbench(db), postgres.NewPhotos(db)
 	work := api.Work{Workbench: desk, Duplicates: postgres.NewDuplicates(db)}
 	p := parts{
-		City:      api.City{Name: "Kota Bogor", Languages: []string{"en", "id"}, Categories: postgres.NewCategories(db), Areas: postgres.NewAreas(db)},
-		Guests:    api.Guests{On: true, Store: guests, Auth: verifier, PerDay: guestReports, PerAddress: ratelimit.Limit{Turns: guestsPerAddress, Period: time.Hour}},
+		City:      api.City{Name: "Kota Bogor", Languages: []string{"en", "id"}, Categories: settings.NewCategories(db.City()), Areas: settings.NewAreas(db.City())},
+		Guests:    api.Guests{On: true, Store: guests, Settings: db.City(), Auth: verifier, PerDay: guestReports, PerAddress: ratelimit.Limit{Turns: guestsPerAddress, Period: time.Hour}},
 		Lists:     api.Lists{Reports: store},
 		Map:       api.Map{Reports: store},
 		Exports:   api.Exports{Workbench: desk},
 		Comments:  api.Comments{Store: postgres.NewComments(db)},
 		Open311On: true,
 	}
-	for _, set := range settings {
+	for _, set := range options {
 		set(&p)
 	}
 	p.Guests.Log = log
@@ -149,17 +151,17 @@ func newReplica(t testing.TB, database string, rules postgres.Rules, settings ..
 		api.Previews{City: p.City, Reports: store}.Operations(),
 		api.Photos{Store: photos, Files: p.Files, Log: log}.Operations(),
 		api.Questions{Store: postgres.NewQuestions(db), PerUser: p.ReportsPerUser}.Operations(),
-		api.OwnData{DB: db, Gates: gates}.Operations(),
+		api.OwnData{Upkeep: keeper, Gates: gates}.Operations(),
 		api.Categories{City: p.City}.Operations(), api.Areas{City: p.City}.Operations(),
 		api.Moderation{Store: postgres.NewModeration(db), Work: work, PerUser: p.ReportsPerUser}.Operations(),
 		api.Queue{Workbench: desk, Gates: gates}.Operations(),
 		api.Moves{Workbench: desk, Reports: store}.Operations(),
 		api.Numbers{Workbench: desk, Areas: p.Areas, Gates: gates}.Operations(),
-		api.Settings{Workbench: desk}.Operations(),
+		api.Settings{Desk: settings.NewDesk(db.City())}.Operations(),
 		api.Verdicts{Reports: store, Work: work}.Operations(),
-		api.Calendar{Deadlines: deadlines, Categories: p.Categories}.Operations(),
+		api.Calendar{Settings: db.City(), Categories: p.Categories}.Operations(),
 		api.Outbox{Store: outbox.NewStore(s.pool, publisher.Wake), Relay: publisher, Story: story.NewStore(s.pool, "queue.photo_checks"), History: past}.Operations(),
-		api.ScheduleAudit{Upkeep: upkeep}.Operations(),
+		api.ScheduleAudit{Upkeep: keeper}.Operations(),
 		operators.ScheduleOperations(schedules), operators.ReconciliationOperations(reconciliation.NewResults(s.pool, outbox.AuditClosing)),
 		operators.ErasureOperations(nil), operators.HealthOperations(monitor.New()))
 	if err != nil {

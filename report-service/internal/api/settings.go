@@ -9,12 +9,12 @@ import (
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
-	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/settings"
 )
 
 // Settings are those of the officials' work: texts, views of the queue, departments.
-type Settings struct{ Workbench *postgres.Workbench }
+type Settings struct{ Desk *settings.Desk }
 
 // Operations are those on the settings.
 func (h Settings) Operations() openapi.Operations {
@@ -31,7 +31,7 @@ func (h Settings) Operations() openapi.Operations {
 
 // listTemplates handles GET /reports/templates.
 func (h Settings) listTemplates(w http.ResponseWriter, r *http.Request) error {
-	templates, err := h.Workbench.Templates(r.Context())
+	templates, err := h.Desk.Templates(r.Context())
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (h Settings) setTemplates(w http.ResponseWriter, r *http.Request, req repor
 		given[t.ID] = true
 		templates[i] = report.Template{ID: t.ID, Title: t.Title, Text: strings.TrimSpace(t.Text), Status: report.Status(t.Status)}
 	}
-	if err := h.Workbench.SetTemplates(r.Context(), templates); err != nil {
+	if err := h.Desk.SetTemplates(r.Context(), templates); err != nil {
 		return err
 	}
 	return h.listTemplates(w, r)
@@ -59,7 +59,7 @@ func (h Settings) setTemplates(w http.ResponseWriter, r *http.Request, req repor
 
 // listViews handles GET /reports/views.
 func (h Settings) listViews(w http.ResponseWriter, r *http.Request) error {
-	views, err := h.Workbench.Views(r.Context(), user(r).ID)
+	views, err := h.Desk.Views(r.Context(), user(r).ID)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (h Settings) setViews(w http.ResponseWriter, r *http.Request, req reportapi
 		given[v.Name] = true
 		views[i] = report.QueueView{Name: v.Name, Filters: v.Filters}
 	}
-	if err := h.Workbench.SetViews(r.Context(), user(r).ID, views); err != nil {
+	if err := h.Desk.SetViews(r.Context(), user(r).ID, views); err != nil {
 		return err
 	}
 	return h.listViews(w, r)
@@ -92,7 +92,7 @@ func (h Settings) setViews(w http.ResponseWriter, r *http.Request, req reportapi
 
 // listDepartments handles GET /reports/departments.
 func (h Settings) listDepartments(w http.ResponseWriter, r *http.Request) error {
-	departments, err := h.Workbench.Departments(r.Context())
+	departments, err := h.Desk.Departments(r.Context())
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (h Settings) listDepartments(w http.ResponseWriter, r *http.Request) error 
 
 // auditSettings handles GET /admin/reports/settings/audit.
 func (h Settings) auditSettings(w http.ResponseWriter, r *http.Request) error {
-	changes, err := h.Workbench.SettingChanges(r.Context(), intParam(r, "limit"))
+	changes, err := h.Desk.SettingChanges(r.Context(), intParam(r, "limit"))
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (h Settings) setDepartments(w http.ResponseWriter, r *http.Request, req rep
 	if err := report.CheckDepartments(departments); err != nil {
 		return err
 	}
-	if err := h.Workbench.SetDepartments(r.Context(), departments, user(r).AsOfficial()); err != nil {
+	if err := h.Desk.SetDepartments(r.Context(), departments, user(r).AsOfficial()); err != nil {
 		return err
 	}
 	return h.listDepartments(w, r)

@@ -9,9 +9,9 @@ import (
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
-	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/upkeep"
 )
 
 // A Config is the configuration of report-service.
@@ -20,7 +20,7 @@ type Config struct {
 	config.Service
 	Auth      auth.Config
 	Relay     relay.Config
-	Retention postgres.Retention
+	Retention upkeep.Retention
 	Photos
 
 	// City is where reports may be; everywhere without it. The page reads it too.

@@ -201,10 +201,10 @@ func TestDepartmentByCategoryAndArea(t *testing.T) {
 		{ID: 2, Name: "West", Routes: []report.Route{{Area: "west", Category: 1}, {Area: "west"}}},
 		{ID: 3, Name: "Lamps", Categories: []int32{2}},
 	}
-	if err := f.workbench.SetDepartments(t.Context(), departments, pavel); err != nil {
+	if err := f.desk.SetDepartments(t.Context(), departments, pavel); err != nil {
 		t.Fatal(err)
 	}
-	got, err := f.workbench.Departments(t.Context())
+	got, err := f.desk.Departments(t.Context())
 	if err != nil || fmt.Sprint(got[0].Routes) != "[{east 0}]" || fmt.Sprint(got[1].Routes) != "[{west 0} {west 1}]" {
 		t.Fatalf("departments %+v (error %v), want the routes that were set", got, err)
 	}
@@ -296,7 +296,7 @@ func TestFilterAgreesWithAnyRoutes(t *testing.T) {
 				}
 			}
 		}
-		if err := f.workbench.SetDepartments(t.Context(), departments, pavel); err != nil {
+		if err := f.desk.SetDepartments(t.Context(), departments, pavel); err != nil {
 			t.Fatal(err)
 		}
 		all, err := f.workbench.Queue(t.Context(), report.Filter{}, nil, 100)
@@ -339,7 +339,7 @@ func TestAreasAreReplacedOnce(t *testing.T) {
 	f.setAreas(stripe("west", 106.8, 106.9), stripe("east", 106.9, 107)) // the same again
 	f.setAreas(stripe("north", 106.7, 106.8), stripe("east", 106.85, 107))
 	f.setAreas(stripe("east", 106.85, 107), stripe("north", 106.7, 106.8))
-	changes, err := f.workbench.SettingChanges(t.Context(), 10)
+	changes, err := f.desk.SettingChanges(t.Context(), 10)
 	if err != nil || len(changes) != 3 {
 		t.Fatalf("%d changes (error %v), want 3", len(changes), err)
 	}
@@ -348,6 +348,6 @@ func TestAreasAreReplacedOnce(t *testing.T) {
 			t.Errorf("change %d is %s, want %s", i, got, want)
 		}
 	}
-	err = f.workbench.SetDepartments(t.Context(), []report.Department{{ID: 1, Name: "D", Routes: []report.Route{{Area: "west"}}}}, pavel)
+	err = f.desk.SetDepartments(t.Context(), []report.Department{{ID: 1, Name: "D", Routes: []report.Route{{Area: "west"}}}}, pavel)
 	wantKind(t, err, fault.Invalid) // it is gone
 }

@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,48 +9,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/settings"
 )
 
 // system is recorded as the official behind automatic changes. A migration
 // inserts the row, with its name.
 var system = report.Official{ID: "system"}
-
-func (db *DB) workdays(ctx context.Context) (calendar.Calendar, error) {
-	return db.calendar.get(ctx, categoryLife, func(ctx context.Context) (calendar.Calendar, error) {
-		return readCalendar(ctx, db.pool)
-	})
-}
-
-// readCalendar returns the calendar that operators set, or one that is always
-// open.
-func readCalendar(ctx context.Context, q interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}) (calendar.Calendar, error) {
-	var zone string
-	var week json.RawMessage
-	var holidays []time.Time
-	err := q.QueryRow(ctx, `select zone, week, holidays from calendar`).Scan(&zone, &week, &holidays)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return calendar.AlwaysOpen(), nil
-	}
-	if err != nil {
-		return calendar.Calendar{}, fmt.Errorf("select calendar: %w", err)
-	}
-	c := calendar.Calendar{Holidays: make([]calendar.Date, len(holidays))}
-	if c.Zone, err = schedule.Zone(zone); err != nil {
-		return calendar.Calendar{}, fmt.Errorf("read calendar: %w", err)
-	}
-	if err := json.Unmarshal(week, &c.Week); err != nil {
-		return calendar.Calendar{}, fmt.Errorf("read calendar: %w", err)
-	}
-	for i, h := range holidays {
-		c.Holidays[i] = calendar.DateOf(h)
-	}
-	return c, nil
-}
 
 // queueDeadline queues the statement that replaces a report's deadline.
 func queueDeadline(b *pgx.Batch, id uuid.UUID, d calendar.Deadline) {
@@ -88,7 +52,7 @@ var onlyTimed = timedWith("id")
 // readDeadline returns the deadline of a locked report, with the calendar that it goes
 // by and the present time.
 func readDeadline(ctx context.Context, tx pgx.Tx, id uuid.UUID) (days calendar.Calendar, d calendar.Deadline, now time.Time, err error) {
-	if days, err = readCalendar(ctx, tx); err != nil {
+	if days, err = settings.ReadCalendar(ctx, tx); err != nil {
 		return days, d, now, err
 	}
 	t, err := onlyTimed.scan(tx.QueryRow(ctx, `select `+onlyTimed.sql()+` from reports r where r.id = $1`, id))

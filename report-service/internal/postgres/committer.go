@@ -31,10 +31,10 @@ const (
 	// slowCommit is how long no batch may begin or end before another one is
 	// written beside those under way: one slow commit does not hold up others.
 	slowCommit = 20 * time.Millisecond
-	// workTimeout bounds the wait for a connection, and each transaction. It is
+	// WorkTimeout bounds the wait for a connection, and each transaction. It is
 	// far above what either takes, and below the time after which clients give
 	// up.
-	workTimeout = 10 * time.Second
+	WorkTimeout = 10 * time.Second
 )
 
 // A change is what one request does to the database, in two steps, so that a
@@ -336,7 +336,7 @@ func (c *committer) finish(b *batch, now time.Time) {
 // write makes the changes of a batch and answers their requests, except those
 // whose reports are locked.
 func (c *committer) write(ctx context.Context, b *batch) {
-	acquire, cancel := context.WithTimeout(ctx, workTimeout)
+	acquire, cancel := context.WithTimeout(ctx, WorkTimeout)
 	defer cancel()
 	conn, err := c.pool.Acquire(acquire)
 	if err != nil {
@@ -390,7 +390,7 @@ func (c *committer) apply(ctx context.Context, conn *pgxpool.Conn, requests []*r
 // Once begun it continues even if the clients have left: giving up half way
 // would cost the connection, and leave open whether the changes were made.
 func (c *committer) transact(ctx context.Context, conn *pgxpool.Conn, requests []*request, waitForLocks bool) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, workTimeout)
+	ctx, cancel := context.WithTimeout(ctx, WorkTimeout)
 	defer cancel()
 	defer func() {
 		if conn.Conn().PgConn().TxStatus() != 'I' {

@@ -17,7 +17,7 @@ import (
 // without an event. The department of a new category gets the report, and its target
 // counts from when the clock of the report began.
 func (s *Reports) Correct(ctx context.Context, id uuid.UUID, c report.Correction) (report.View, error) {
-	categories, err := s.db.readCategories(ctx, categoryLife)
+	categories, err := s.db.city.CategoriesByID(ctx)
 	if err != nil {
 		return report.View{}, err
 	}
@@ -37,7 +37,7 @@ func (s *Reports) Correct(ctx context.Context, id uuid.UUID, c report.Correction
 			w.doneBefore = true
 		default:
 			if l.Category.Name == "" { // it stays in its category
-				l.Category = categories.byID[l.Category.ID]
+				l.Category = categories[l.Category.ID]
 			}
 			if err := w.enqueueFor(reportCorrected(&l.Filing, entry), l.Reporter.ID, service.TraceFrom(ctx)); err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/settings"
 )
 
 // Create saves f together with the event that announces it. With idempotent, it
@@ -17,7 +18,7 @@ import (
 func (s *Reports) Create(ctx context.Context, f *report.Filing, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
 	c := &createChange{trace: service.TraceFrom(ctx), filing: f, earlier: s.db.earlierThan(idempotent)}
 	if f.Category.Target > 0 {
-		days, err := s.db.workdays(ctx)
+		days, err := s.db.city.Calendar(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -29,7 +30,7 @@ func (s *Reports) Create(ctx context.Context, f *report.Filing, idempotent *repo
 	}
 	if err := do(ctx, c); err != nil {
 		if pgpool.Constraint(err) == "reports_category_fk" { // it was deleted after it was looked up
-			return nil, errNoCategory
+			return nil, settings.ErrNoCategory
 		}
 		return nil, err
 	}

@@ -13,31 +13,26 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"sync"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/report-service/internal/area"
-	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/settings"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
 // A DB is the reports database.
 type DB struct {
-	pool       *pgxpool.Pool
-	keys       *event.Keyring // seals recipients; secrets of other uses derive from it
-	hashKeys   [][]byte       // of idempotency keys, the current one first
-	committer  *committer
-	categories cached[categoryCache]
-	calendar   cached[calendar.Calendar]
-	areas      cached[*area.List]
-	ends       chan struct{} // holds a value while duplicates may have to follow their original
-	rules      Rules
+	pool      *pgxpool.Pool
+	keys      *event.Keyring // seals recipients; secrets of other uses derive from it
+	hashKeys  [][]byte       // of idempotency keys, the current one first
+	committer *committer
+	city      *settings.City
+	ends      chan struct{} // holds a value while duplicates may have to follow their original
+	rules     Rules
 }
 
 // Rules are those of the city. A part of the service that files, asks and resolves nothing
@@ -54,12 +49,15 @@ type Rules struct {
 // not block.
 func NewDB(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards.Set), rules Rules) *DB {
 	return &DB{
-		pool: pool, keys: keys, rules: rules,
+		pool: pool, keys: keys, rules: rules, city: settings.New(pool),
 		hashKeys:  keys.Derive("cityconnect/report-service/idempotency-keys"),
 		committer: newCommitter(pool, keys, committed),
 		ends:      make(chan struct{}, 1),
 	}
 }
+
+// City returns the settings that changes of reports go by.
+func (db *DB) City() *settings.City { return db.city }
 
 // A Workbench is the officials' side of reports, which residents do not see.
 type Workbench struct{ db *DB }
@@ -145,43 +143,4 @@ func (w *writeBatch) wake(committed func(shards.Set)) {
 	if written != 0 {
 		committed(written)
 	}
-}
-
-// A cached value spares each request a query for what rarely changes.
-type cached[T any] struct {
-	mu     sync.Mutex
-	value  T
-	readAt time.Time
-}
-
-// get returns the value as it was within life, reading it if necessary. Callers
-// share it and must not change it.
-func (c *cached[T]) get(ctx context.Context, life time.Duration, read func(context.Context) (T, error)) (T, error) {
-	c.mu.Lock()
-	value, fresh := c.value, time.Since(c.readAt) < life
-	c.mu.Unlock()
-	if fresh {
-		return value, nil
-	}
-	value, err := read(ctx)
-	if err == nil {
-		c.mu.Lock()
-		c.value, c.readAt = value, time.Now()
-		c.mu.Unlock()
-	}
-	return value, err
-}
-
-// last returns the value that was read last, however old it is.
-func (c *cached[T]) last() T {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.value
-}
-
-// drop empties the cache; the next get reads the value.
-func (c *cached[T]) drop() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.readAt = time.Time{}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -13,12 +12,11 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
-	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/settings"
 )
 
 const (
@@ -36,75 +34,6 @@ type Deadlines struct{ db *DB }
 // NewDeadlines returns the deadlines in db.
 func NewDeadlines(db *DB) *Deadlines { return &Deadlines{db} }
 
-// Calendar returns when the city works, at most a minute old.
-func (s *Deadlines) Calendar(ctx context.Context) (calendar.Calendar, error) {
-	return s.db.workdays(ctx)
-}
-
-// SetCalendar replaces the calendar and the targets of all categories: a
-// category that is not in targets has none. They apply to reports whose clock
-// begins a minute later at the latest.
-func (s *Deadlines) SetCalendar(ctx context.Context, c calendar.Calendar, targets map[int32]time.Duration, by report.Official) error {
-	week, err := json.Marshal(c.Week)
-	if err != nil {
-		return fmt.Errorf("encode week: %w", err)
-	}
-	holidays := make([]time.Time, len(c.Holidays))
-	for i, h := range c.Holidays {
-		holidays[i] = time.Date(h.Year, h.Month, h.Day, 0, 0, 0, 0, time.UTC)
-	}
-	var categories, hours []int32
-	for id, target := range targets {
-		categories, hours = append(categories, id), append(hours, int32(target/time.Hour))
-	}
-	err = pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
-		// Only one at a time, or two of them would mix. Readers are not blocked.
-		if _, err := tx.Exec(ctx, `lock table calendar in share row exclusive mode`); err != nil {
-			return fmt.Errorf("lock calendar: %w", err)
-		}
-		before, err := readCalendar(ctx, tx)
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, `
-			insert into calendar (zone, week, holidays) values ($1, $2, $3)
-			on conflict (one) do update set zone = excluded.zone, week = excluded.week, holidays = excluded.holidays`,
-			c.Zone.String(), json.RawMessage(week), holidays)
-		if err != nil {
-			return fmt.Errorf("set calendar: %w", err)
-		}
-		var known int
-		if err := tx.QueryRow(ctx, `select count(*) from categories where id = any($1)`, categories).Scan(&known); err != nil {
-			return fmt.Errorf("select categories: %w", err)
-		}
-		if known != len(categories) {
-			return fault.NewInvalid("/targets", "must name existing categories only")
-		}
-		changed, err := pgpool.Collect(ctx, tx, "set targets", pgx.RowTo[int32], `
-			update categories c set target_hours = r.hours
-			from (
-				select c.id, r.hours from categories c
-				left join unnest($1::int[], $2::int[]) as r(id, hours) on r.id = c.id
-			) r
-			where r.id = c.id and c.target_hours is distinct from r.hours
-			returning c.id`, categories, hours)
-		if err != nil {
-			return err
-		}
-		detail := calendarChanged(before, c)
-		if len(changed) > 0 {
-			detail["targets"] = slices.Sorted(slices.Values(changed))
-		}
-		return recordSetting(ctx, tx, by, "calendar", detail)
-	})
-	if err != nil {
-		return err
-	}
-	s.db.calendar.drop()
-	s.db.categories.drop()
-	return nil
-}
-
 // OverdueJob returns the job that finds overdue reports and notifies the
 // officials. It needs no catching up: its next run finds the reports of missed
 // runs, level by level.
@@ -118,7 +47,7 @@ var overdue = timedWith("id", "title", "version", "visibility", "latitude", "lon
 // officials. Reports that another transaction has locked are left to the next
 // minute.
 func (s *Deadlines) overdueStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) (schedule.Progress, error) {
-	days, err := readCalendar(ctx, tx)
+	days, err := settings.ReadCalendar(ctx, tx)
 	if err != nil {
 		return schedule.Progress{}, err
 	}
@@ -167,7 +96,7 @@ func (s *Deadlines) DeadlinesJob() schedule.Job {
 
 func (s *Deadlines) deadlinesStep(ctx context.Context, tx pgx.Tx, run schedule.Run) (schedule.Progress, error) {
 	began := time.Now()
-	days, err := readCalendar(ctx, tx)
+	days, err := settings.ReadCalendar(ctx, tx)
 	if err != nil {
 		return schedule.Progress{}, err
 	}

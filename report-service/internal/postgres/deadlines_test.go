@@ -165,26 +165,26 @@ func TestNotOverdue(t *testing.T) {
 func TestSetCalendar(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	if got, err := f.deadlines.Calendar(t.Context()); err != nil || got.Zone != time.UTC || len(got.Holidays) != 0 {
+	if got, err := f.city.Calendar(t.Context()); err != nil || got.Zone != time.UTC || len(got.Holidays) != 0 {
 		t.Errorf("at first the calendar is %+v (error %v), want one without rest", got, err)
 	}
 	want := calendar.AlwaysOpen()
 	want.Week[time.Sunday] = nil
 	want.Holidays = []calendar.Date{{Year: 2026, Month: 12, Day: 25}}
 	for range 2 {
-		if err := f.deadlines.SetCalendar(t.Context(), want, map[int32]time.Duration{2: 5 * time.Hour}, pavel); err != nil {
+		if err := f.city.SetCalendar(t.Context(), want, map[int32]time.Duration{2: 5 * time.Hour}, pavel); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := f.deadlines.Calendar(t.Context())
+	got, err := f.city.Calendar(t.Context())
 	if err != nil || len(got.Week[time.Sunday]) != 0 || len(got.Week[time.Monday]) != 1 || !slices.Equal(got.Holidays, want.Holidays) {
 		t.Errorf("the calendar is %+v (error %v), want %+v", got, err, want)
 	}
 	if c, err := f.categories.Category(t.Context(), 2); err != nil || c.Target != 5*time.Hour {
 		t.Errorf("the category's target is %s (error %v), want 5 hours", c.Target, err)
 	}
-	wantKind(t, f.deadlines.SetCalendar(t.Context(), want, map[int32]time.Duration{999: time.Hour}, pavel), "invalid")
-	if err := f.deadlines.SetCalendar(t.Context(), want, nil, pavel); err != nil {
+	wantKind(t, f.city.SetCalendar(t.Context(), want, map[int32]time.Duration{999: time.Hour}, pavel), "invalid")
+	if err := f.city.SetCalendar(t.Context(), want, nil, pavel); err != nil {
 		t.Fatal(err)
 	}
 	if n := f.number(`select count(*) from categories where target_hours is not null`); n != 0 {

@@ -74,7 +74,7 @@ func (f *fixture) live() (public, anonymous, others report.Filing) {
 	for _, err := range []error{
 		f.workbench.Assign(f.t.Context(), others.ID, report.Assignment{Assignee: &official}, official),
 		f.workbench.AddNote(f.t.Context(), others.ID, "seen", official),
-		f.workbench.SetViews(f.t.Context(), kanari.ID, []report.QueueView{{Name: kanari.Name, Filters: "assignee=" + kanari.ID}}),
+		f.desk.SetViews(f.t.Context(), kanari.ID, []report.QueueView{{Name: kanari.Name, Filters: "assignee=" + kanari.ID}}),
 		f.duplicates.Set(f.t.Context(), public.ID, others.ID, official), // closed, so that its end waits
 	} {
 		if err != nil {

@@ -3,8 +3,6 @@ package postgres
 import (
 	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,39 +14,15 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/pseudonym"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// guestPurpose derives the secret under which guests and their codes are kept.
-const guestPurpose = "cityconnect/report-service/guests"
-
-// switchLife is how long a replica goes by the switch as it read it.
-const switchLife = 2 * time.Second
-
-// guestsAway is how long rows about a guest are kept who has not come back: as long as a
-// token of the guest may be valid, and a day.
-const guestsAway = 31 * 24 * time.Hour
-
 // Guests are people who report without an account.
-type Guests struct {
-	db     *DB
-	closed cached[report.GuestSwitch]
-}
+type Guests struct{ db *DB }
 
 // NewGuests returns the guests in db.
-func NewGuests(db *DB) *Guests { return &Guests{db: db} }
-
-// guestMACs returns by which hashes text, an id or a code, is known, the one in use first.
-func guestMACs(keys *event.Keyring, text string) [][]byte {
-	secrets := keys.Derive(guestPurpose)
-	macs := make([][]byte, len(secrets))
-	for i, secret := range secrets {
-		mac := hmac.New(sha256.New, secret)
-		mac.Write([]byte(text))
-		macs[i] = mac.Sum(nil)
-	}
-	return macs
-}
+func NewGuests(db *DB) *Guests { return &Guests{db} }
 
 // A guest is a row of the table, locked.
 type guest struct {
@@ -63,7 +37,7 @@ type guest struct {
 // a guest's reports, votes and comments depend on locks it before anything else, so that
 // none of them can slip past an adoption.
 func lockGuest(ctx context.Context, tx pgx.Tx, keys *event.Keyring, id string) (guest, error) {
-	macs := guestMACs(keys, id)
+	macs := pseudonym.OfGuest(keys, id)
 	const columns = ` mac, filed, adopted_at is not null, adopted_by, adopted_reports`
 	scan := func(sql string, args ...any) (g guest, err error) {
 		err = tx.QueryRow(ctx, sql, args...).Scan(&g.mac, &g.filed, &g.adopted, &g.adoptedBy, &g.reports)
@@ -112,58 +86,10 @@ func (db *DB) doAsGuest(ctx context.Context, guestID string, c change, filing bo
 	})
 }
 
-// Switch returns whether there are guests now, as it was within the last seconds.
-func (s *Guests) Switch(ctx context.Context) (report.GuestSwitch, error) {
-	return s.closed.get(ctx, switchLife, func(ctx context.Context) (report.GuestSwitch, error) {
-		return readGuestSwitch(ctx, s.db.pool)
-	})
-}
-
-func readGuestSwitch(ctx context.Context, q pgpool.Querier) (report.GuestSwitch, error) {
-	rows, err := pgpool.Collect(ctx, q, "read switch of guests", pgx.RowToStructByPos[report.GuestSwitch],
-		`select open, reason, changed_at from guest_switch`)
-	if err != nil {
-		return report.GuestSwitch{}, err
-	}
-	if len(rows) == 0 {
-		return report.GuestSwitch{Open: true}, nil
-	}
-	return rows[0], nil
-}
-
-// SetSwitch opens or closes reporting without an account, and writes who did.
-func (s *Guests) SetSwitch(ctx context.Context, open bool, reason string, by report.Official) (report.GuestSwitch, error) {
-	var now report.GuestSwitch
-	err := pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `lock table guest_switch in share row exclusive mode`); err != nil {
-			return fmt.Errorf("lock switch of guests: %w", err)
-		}
-		before, err := readGuestSwitch(ctx, tx)
-		if err != nil || before.Open == open {
-			now = before
-			return err
-		}
-		at := time.Now().UTC().Truncate(time.Microsecond)
-		now = report.GuestSwitch{Open: open, Reason: reason, ChangedAt: &at}
-		_, err = tx.Exec(ctx, `
-			insert into guest_switch (open, reason, changed_at) values ($1, $2, $3)
-			on conflict (one) do update set open = excluded.open, reason = excluded.reason, changed_at = excluded.changed_at`, open, reason, at)
-		if err != nil {
-			return fmt.Errorf("write switch of guests: %w", err)
-		}
-		return recordSetting(ctx, tx, by, "guests", map[string]any{"open": open, "reason": reason})
-	})
-	if err != nil {
-		return report.GuestSwitch{}, err
-	}
-	s.closed.drop()
-	return now, nil
-}
-
 // Adopted reports whether an account has taken over the guest with id.
 func (s *Guests) Adopted(ctx context.Context, id string) (adopted bool, err error) {
 	err = s.db.pool.QueryRow(ctx, `select exists (select from guests where mac = any($1) and adopted_at is not null)`,
-		guestMACs(s.db.keys, id)).Scan(&adopted)
+		pseudonym.OfGuest(s.db.keys, id)).Scan(&adopted)
 	if err != nil {
 		return false, fmt.Errorf("look up guest: %w", err)
 	}
@@ -186,7 +112,7 @@ func (s *Guests) NewCode(ctx context.Context, id string) (code string, expires t
 		var b pgx.Batch
 		b.Queue(`update guest_codes set expires_at = now() where guest_mac = $1 and expires_at > now()`, g.mac)
 		b.Queue(`insert into guest_codes (mac, guest_mac, id, sealed, expires_at) values ($1, $2, $3, $4, $5)`,
-			guestMACs(s.db.keys, code)[0], g.mac, sealID, s.db.keys.Seal(sealID, id), expires)
+			pseudonym.OfGuest(s.db.keys, code)[0], g.mac, sealID, s.db.keys.Seal(sealID, id), expires)
 		b.Queue(`update guests set seen_at = now() where mac = $1`, g.mac)
 		if err := tx.SendBatch(ctx, &b).Close(); err != nil {
 			return fmt.Errorf("write code: %w", err)
@@ -203,7 +129,7 @@ func (s *Guests) Redeem(ctx context.Context, code string) (id string, err error)
 	var used, expired bool
 	// A code that is redeemed twice at the same time waits for the lock, and sees the first.
 	err = pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
-		macs := guestMACs(s.db.keys, code)
+		macs := pseudonym.OfGuest(s.db.keys, code)
 		err := tx.QueryRow(ctx, `
 			select id, sealed, used_at is not null, expires_at <= now() from guest_codes where mac = any($1) for update`, macs).
 			Scan(&sealID, &sealed, &used, &expired)
@@ -250,7 +176,7 @@ func (s *Guests) Adopt(ctx context.Context, guestID, accountID string) (reports 
 			return err
 		}
 		if g.adopted {
-			by := guestMACs(s.db.keys, accountID)
+			by := pseudonym.OfGuest(s.db.keys, accountID)
 			if !slices.ContainsFunc(by, func(mac []byte) bool { return bytes.Equal(mac, g.adoptedBy) }) {
 				return report.ErrAdoptedElsewhere
 			}
@@ -265,7 +191,7 @@ func (s *Guests) Adopt(ctx context.Context, guestID, accountID string) (reports 
 		}
 		w.others.Queue(`delete from guest_codes where guest_mac = $1`, g.mac)
 		w.others.Queue(`update guests set adopted_at = now(), adopted_by = $2, adopted_reports = $3, filed = '{}', seen_at = now() where mac = $1`,
-			g.mac, guestMACs(s.db.keys, accountID)[0], reports)
+			g.mac, pseudonym.OfGuest(s.db.keys, accountID)[0], reports)
 		return w.enqueueFor(guestAdopted(s.db.keys, guestID), accountID, service.TraceFrom(ctx))
 	})
 	return reports, err
@@ -319,11 +245,11 @@ func moveComplaints(ctx context.Context, tx pgx.Tx, keys *event.Keyring, guestID
 	if err != nil {
 		return err
 	}
-	secrets := keys.Derive(abusePurpose)
+	secrets := pseudonym.Complaints(keys)
 	for chunk := range slices.Chunk(ids, complaintsAtOnce) {
 		var b pgx.Batch
 		for _, id := range chunk {
-			guests, accounts := complainants(secrets, id, guestID), complainants(secrets, id, accountID)
+			guests, accounts := pseudonym.OfComplainant(secrets, id, guestID), pseudonym.OfComplainant(secrets, id, accountID)
 			b.Queue(`
 				update abuse_reports a set user_mac = $3 where report_id = $1 and user_mac = any($2)
 				and not exists (select from abuse_reports o where o.report_id = $1 and o.user_mac = any($4))`, id, guests, accounts[0], accounts)
@@ -338,22 +264,3 @@ func moveComplaints(ctx context.Context, tx pgx.Tx, keys *event.Keyring, guestID
 
 // complaintsAtOnce is how many reports with complaints a batch of statements is about.
 const complaintsAtOnce = 500
-
-// eraseGuest removes what is kept of a person as a guest, and that an account has taken over
-// a guest.
-func eraseGuest(keys *event.Keyring) func(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (string, int64, error) {
-	return func(ctx context.Context, tx pgx.Tx, userID, _ string, _ int) (next string, removed int64, err error) {
-		for _, sql := range []string{
-			`delete from guest_codes where guest_mac = any($1)`,
-			`delete from guests where mac = any($1)`,
-			`update guests set adopted_by = null where adopted_by = any($1)`,
-		} {
-			tag, err := tx.Exec(ctx, sql, guestMACs(keys, userID))
-			if err != nil {
-				return "", 0, fmt.Errorf("erase guest: %w", err)
-			}
-			removed += tag.RowsAffected()
-		}
-		return "", removed, nil
-	}
-}

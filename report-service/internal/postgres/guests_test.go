@@ -52,7 +52,7 @@ func (f *fixture) livesAsGuest() (own, both, alone report.Filing) {
 
 func (f *fixture) ownData(userID string) string {
 	f.t.Helper()
-	answer, err := f.db.OwnData(f.t.Context(), userID)
+	answer, err := f.upkeep.OwnData(f.t.Context(), userID)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -19,7 +19,9 @@ import (
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/settings"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
+	"github.com/cityconnect/cityconnect/report-service/internal/upkeep"
 )
 
 var (
@@ -33,14 +35,16 @@ type fixture struct {
 	comments   *postgres.Comments
 	photos     *postgres.Photos
 	checks     *postgres.PhotoChecks
-	categories *postgres.Categories
-	areas      *postgres.Areas
+	categories *settings.Categories
+	areas      *settings.Areas
 	moderation *postgres.Moderation
 	workbench  *postgres.Workbench
 	duplicates *postgres.Duplicates
 	deadlines  *postgres.Deadlines
 	questions  *postgres.Questions
-	upkeep     *postgres.Upkeep
+	upkeep     *upkeep.Store
+	city       *settings.City
+	desk       *settings.Desk
 
 	t        *testing.T
 	db       *postgres.DB
@@ -51,30 +55,30 @@ type fixture struct {
 	woken    atomic.Uint32 // for which shards
 }
 
-// newFixture returns a running one whose connections have the given settings,
+// newFixture returns a running one whose connections have the given parameters,
 // as name and value.
-func newFixture(t *testing.T, settings ...string) *fixture {
+func newFixture(t *testing.T, parameters ...string) *fixture {
 	t.Helper()
-	f := idleFixture(t, settings...)
+	f := idleFixture(t, parameters...)
 	f.start()
 	return f
 }
 
 // idleFixture returns one that makes no changes until it is started.
-func idleFixture(t *testing.T, settings ...string) *fixture {
+func idleFixture(t *testing.T, parameters ...string) *fixture {
 	t.Helper()
-	return openFixture(t, pgtest.Report(t).Config().ConnString(), settings...)
+	return openFixture(t, pgtest.Report(t).Config().ConnString(), parameters...)
 }
 
 // recipientKey is that of all replicas, unless a test is about it.
 var recipientKey = event.NewKey("k1")
 
-func openFixture(t *testing.T, database string, settings ...string) *fixture {
+func openFixture(t *testing.T, database string, parameters ...string) *fixture {
 	t.Helper()
-	return openKeyed(t, database, recipientKey, settings...)
+	return openKeyed(t, database, recipientKey, parameters...)
 }
 
-func openKeyed(t *testing.T, database, key string, settings ...string) *fixture {
+func openKeyed(t *testing.T, database, key string, parameters ...string) *fixture {
 	t.Helper()
 	u, err := url.Parse(database)
 	if err != nil {
@@ -86,8 +90,8 @@ func openKeyed(t *testing.T, database, key string, settings ...string) *fixture 
 	for _, limit := range []string{"lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"} {
 		query.Set(limit, "0")
 	}
-	for i := 0; i < len(settings); i += 2 {
-		query.Set(settings[i], settings[i+1])
+	for i := 0; i < len(parameters); i += 2 {
+		query.Set(parameters[i], parameters[i+1])
 	}
 	u.RawQuery = query.Encode()
 	pool, err := pgpool.Open(context.WithoutCancel(t.Context()), u.String(), "test")
@@ -105,9 +109,10 @@ func openKeyed(t *testing.T, database, key string, settings ...string) *fixture 
 		f.woken.Or(uint32(shards))
 	}, postgres.Rules{QuestionDays: questionDays, GuestReports: 5})
 	f.db, f.Reports, f.comments, f.photos = db, postgres.NewReports(db), postgres.NewComments(db), postgres.NewPhotos(db)
-	f.categories, f.areas = postgres.NewCategories(db), postgres.NewAreas(db)
+	f.categories, f.areas = settings.NewCategories(db.City()), settings.NewAreas(db.City())
+	f.city, f.desk = db.City(), settings.NewDesk(db.City())
 	f.moderation, f.workbench, f.duplicates = postgres.NewModeration(db), postgres.NewWorkbench(db), postgres.NewDuplicates(db)
-	f.checks, f.deadlines, f.upkeep = postgres.NewPhotoChecks(db), postgres.NewDeadlines(db), postgres.NewUpkeep(db)
+	f.checks, f.deadlines, f.upkeep = postgres.NewPhotoChecks(db), postgres.NewDeadlines(db), upkeep.New(pool, keys, db)
 	f.questions = postgres.NewQuestions(db)
 	return f
 }

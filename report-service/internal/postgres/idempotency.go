@@ -3,7 +3,6 @@ package postgres
 import (
 	"bytes"
 	"context"
-	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -12,11 +11,12 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/report-service/internal/pseudonym"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// keyLife is how long a repetition is recognised. Retention deletes older keys.
-const keyLife = 24 * time.Hour
+// KeyLife is how long a repetition is recognised. Retention deletes older keys.
+const KeyLife = 24 * time.Hour
 
 // A keyHash stands for an idempotency key and its user in the database.
 type keyHash struct {
@@ -34,13 +34,8 @@ type keyHash struct {
 // read the table could find its author by trying all users.
 func (db *DB) hashKey(i *report.Idempotent) keyHash {
 	text := fmt.Appendf(nil, "%d:%s:%s", len(i.UserID), i.UserID, i.Key)
-	h := keyHash{lock: sha256.Sum256(text)}
-	for _, secret := range db.hashKeys {
-		mac := hmac.New(sha256.New, secret)
-		mac.Write(text)
-		h.stored = append(h.stored, mac.Sum(nil))
-	}
-	// Rows of earlier versions have the plain hash. They live for keyLife, so
+	h := keyHash{lock: sha256.Sum256(text), stored: pseudonym.Of(db.hashKeys, text)}
+	// Rows of earlier versions have the plain hash. They live for KeyLife, so
 	// that the next release need not know it.
 	h.stored = append(h.stored, h.lock[:])
 	return h
@@ -76,7 +71,7 @@ func (e *earlier) read(b *pgx.Batch) {
 	}
 	b.Queue(`select pg_try_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(e.hash.lock[:]))).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&e.locked) })
-	b.Queue(storedSQL, e.hash.stored, keyLife).
+	b.Queue(storedSQL, e.hash.stored, KeyLife).
 		QueryRow(optional(&e.found, &e.request, &e.response))
 }
 

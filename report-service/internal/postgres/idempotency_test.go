@@ -18,8 +18,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/retention"
 	"github.com/cityconnect/cityconnect/platform/schedule/scheduletest"
-	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/upkeep"
 )
 
 func once(key, request string) *report.Idempotent {
@@ -184,7 +184,7 @@ func TestKeysExpire(t *testing.T) {
 // checkCleaned has retention delete expired keys, and compares how many are left.
 func (f *fixture) checkCleaned(left int) {
 	f.t.Helper()
-	err := scheduletest.Run(f.t.Context(), f.pool, retention.Job(postgres.Retention{}.Tasks(), prometheus.NewRegistry()))
+	err := scheduletest.Run(f.t.Context(), f.pool, retention.Job(upkeep.Retention{}.Tasks(), prometheus.NewRegistry()))
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -3,20 +3,18 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/pseudonym"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -29,7 +27,7 @@ type Moderation struct {
 
 // NewModeration returns the moderation of the reports in db.
 func NewModeration(db *DB) *Moderation {
-	return &Moderation{db: db, abuseKeys: db.keys.Derive(abusePurpose)}
+	return &Moderation{db: db, abuseKeys: pseudonym.Complaints(db.keys)}
 }
 
 // Hide hides a report from everybody but officials and its reporter, and
@@ -201,26 +199,6 @@ func reportModerated(f *report.Filing, act report.ActKind, redactedNotes []int64
 	return m
 }
 
-// abusePurpose derives the secret under which complaints are kept.
-const abusePurpose = "cityconnect/report-service/abuse"
-
-// complainant identifies a user's complaint about a report. A plain hash would
-// let anybody who can read the table find the user by trying all.
-func complainant(key []byte, reportID uuid.UUID, userID string) []byte {
-	mac := hmac.New(sha256.New, key)
-	mac.Write(reportID[:])
-	mac.Write([]byte(userID))
-	return mac.Sum(nil)
-}
-
-func complainants(keys [][]byte, reportID uuid.UUID, userID string) [][]byte {
-	hashes := make([][]byte, len(keys))
-	for i, key := range keys {
-		hashes[i] = complainant(key, reportID, userID)
-	}
-	return hashes
-}
-
 // Complain records a complaint about a report. Each user has one complaint per report:
 // further ones change nothing. Complaints of clients without an account, whose userID is
 // empty, count as one if reason and text are the same. Nothing else about such a client
@@ -230,7 +208,7 @@ func (s *Moderation) Complain(ctx context.Context, id uuid.UUID, c report.Compla
 	if who == "" {
 		who = "\x00" + string(c.Reason) + "\x00" + c.Text // no user's id has a NUL
 	}
-	hashes := complainants(s.abuseKeys, id, who)
+	hashes := pseudonym.OfComplainant(s.abuseKeys, id, who)
 	var found bool
 	err := s.db.pool.QueryRow(ctx, `
 		with report as (
@@ -300,35 +278,4 @@ func (s *Moderation) Flagged(ctx context.Context, limit int) ([]report.FlaggedRe
 		return cmp.Or(cmp.Compare(b.Abuse, a.Abuse), a.Complaints[0].At.Compare(b.Complaints[0].At))
 	})
 	return suspects, nil
-}
-
-// eraseComplaints removes a person's complaints. A row does not identify its
-// author, so that the hash of each report is compared.
-func eraseComplaints(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID, cursor string, limit int) (next string, removed int64, err error) {
-	if cursor == "" {
-		cursor = uuid.Nil.String()
-	}
-	ids, err := pgpool.Collect(ctx, tx, "select complaints", pgx.RowTo[uuid.UUID],
-		`select distinct report_id from abuse_reports where report_id > $1::uuid order by report_id limit $2`, cursor, limit)
-	if err != nil {
-		return "", 0, err
-	}
-	secrets := keys.Derive(abusePurpose)
-	var deletes pgx.Batch
-	for _, id := range ids {
-		deletes.Queue(`delete from abuse_reports where report_id = $1 and user_mac = any($2)`, id, complainants(secrets, id, userID)).
-			Exec(func(tag pgconn.CommandTag) error {
-				removed += tag.RowsAffected()
-				return nil
-			})
-	}
-	if len(ids) > 0 {
-		if err := tx.SendBatch(ctx, &deletes).Close(); err != nil {
-			return "", 0, fmt.Errorf("delete complaints: %w", err)
-		}
-	}
-	if len(ids) == limit {
-		next = ids[limit-1].String()
-	}
-	return next, removed, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/settings"
 )
 
 // Open311 are the applications that file reports by Open311, and what they read.
@@ -41,7 +42,7 @@ func (s *Open311) Add(ctx context.Context, a report.Application, hash []byte, by
 		if err != nil {
 			return fmt.Errorf("insert application: %w", err)
 		}
-		return recordSetting(ctx, tx, by, "open311", map[string]any{"keys_made": []string{a.Name}})
+		return settings.Record(ctx, tx, by, "open311", map[string]any{"keys_made": []string{a.Name}})
 	})
 }
 
@@ -62,7 +63,7 @@ func (s *Open311) Revoke(ctx context.Context, id uuid.UUID, by report.Official) 
 		if _, err := tx.Exec(ctx, `update open311_keys set revoked_at = now() where id = $1`, id); err != nil {
 			return fmt.Errorf("revoke key: %w", err)
 		}
-		return recordSetting(ctx, tx, by, "open311", map[string]any{"keys_revoked": []string{name}})
+		return settings.Record(ctx, tx, by, "open311", map[string]any{"keys_revoked": []string{name}})
 	})
 }
 

@@ -26,7 +26,7 @@ func TestOwnData(t *testing.T) {
 		insert into commenters (comment_id, commenter_id, commenter_name) select id, $2, $3 from c`, others.ID, kanari.ID, kanari.Name)
 	f.exec(`insert into questions (id, report_id, text, asked_by, asked_at, ends_on, remind_at, ends_at) values
 		(gen_random_uuid(), $1, 'which side?', $2, now(), now(), now(), now())`, anonymous.ID, "olga-id")
-	answer, err := f.db.OwnData(t.Context(), kanari.ID)
+	answer, err := f.upkeep.OwnData(t.Context(), kanari.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestOwnData(t *testing.T) {
 			t.Errorf("table %s has something about kanari, and own data has nothing of it", table)
 		}
 	}
-	if nobody, err := f.db.OwnData(t.Context(), "nobody"); err != nil || len(nobody.Data) != 16 || time.Since(nobody.MadeAt) > time.Hour {
+	if nobody, err := f.upkeep.OwnData(t.Context(), "nobody"); err != nil || len(nobody.Data) != 16 || time.Since(nobody.MadeAt) > time.Hour {
 		t.Errorf("nobody has %v (%v), want 16 empty lists", nobody, err)
 	}
 }

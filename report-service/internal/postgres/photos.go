@@ -3,9 +3,9 @@ package postgres
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/pseudonym"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -88,7 +89,7 @@ func (s *Photos) knownPhoto(ctx context.Context, q pgpool.Querier, u report.Uplo
 		return report.Photo{}, fmt.Errorf("select digest: %w", err)
 	}
 	switch {
-	case !s.isDigest(digest, u):
+	case !slices.ContainsFunc(s.digests(u), func(known []byte) bool { return hmac.Equal(digest, known) }):
 		return report.Photo{}, report.ErrOtherPhoto
 	case p.State == report.PhotoRemoved:
 		return report.Photo{}, report.ErrPhotoRemoved
@@ -139,7 +140,7 @@ func (s *Photos) Add(ctx context.Context, u report.Upload, by report.User) (p re
 		w.others.Queue(`
 			insert into photos (id, report_id, alt, official, bytes, digest, upload, created_at, changed_at, purpose)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $8, case when $9 then 'after' else '' end)`,
-			p.ID, u.ReportID, u.Alt, city, u.Bytes, digestOf(s.digestKeys[0], u), u.Key, now, u.After)
+			p.ID, u.ReportID, u.Alt, city, u.Bytes, s.digests(u)[0], u.Key, now, u.After)
 		if city {
 			w.record(photoAct(u.ReportID, by, report.AddedPhoto, p.ID))
 		}
@@ -151,23 +152,11 @@ func (s *Photos) Add(ctx context.Context, u report.Upload, by report.User) (p re
 	return p, added && err == nil, err
 }
 
-// digestOf returns a keyed hash of an upload: a plain hash would let anybody
-// who can read the table, and has a person's file, find out whether that person
-// uploaded it.
-func digestOf(key []byte, u report.Upload) []byte {
-	mac := hmac.New(sha256.New, key)
-	mac.Write(u.ID[:])
-	mac.Write(u.Hash[:])
-	return mac.Sum(nil)
-}
-
-func (s *Photos) isDigest(digest []byte, u report.Upload) bool {
-	for _, key := range s.digestKeys {
-		if hmac.Equal(digest, digestOf(key, u)) {
-			return true
-		}
-	}
-	return false
+// digests returns the hashes under which an upload may be kept, the one in use first. With a
+// plain hash anybody who can read the table, and has a person's file, could find out whether
+// that person uploaded it.
+func (s *Photos) digests(u report.Upload) [][]byte {
+	return pseudonym.Of(s.digestKeys, u.ID[:], u.Hash[:])
 }
 
 // changePhotos changes the photos of a report by do, if by may change them.

@@ -81,16 +81,40 @@ func queueHiddenName(ctx context.Context, tx pgx.Tx, l *lockedReport, reporter s
 	return w.enqueue(m, service.TraceFrom(ctx))
 }
 
+// HideNames hides the names on up to limit reports of a person who has asked nobody to,
+// because they are erased, in the transaction that erases them. It returns how many it found.
+func (db *DB) HideNames(ctx context.Context, tx pgx.Tx, userID string, limit int) (int, error) {
+	named, err := pgpool.Collect(ctx, tx, "find named reports", pgx.RowTo[uuid.UUID], `
+		select r.id from reports r join reporters p on p.report_id = r.id
+		where p.reporter_id = $1 and r.privacy_level <> 'anonymous' order by r.id limit $2`, userID, limit)
+	if err != nil {
+		return 0, err
+	}
+	w := db.newWrites()
+	for _, id := range named {
+		l, err := lockReport(ctx, tx, id)
+		if err != nil {
+			return 0, err
+		}
+		if l.HideName(time.Now()) {
+			if err := queueHiddenName(ctx, tx, l, userID, w); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return len(named), w.send(ctx, tx)
+}
+
 // namesAtOnce is from how many reports the job takes the names by one scan.
 const namesAtOnce = 1000
 
 // NamesJob returns the job that takes hidden names out of messages that were published
 // already. Only a broker that lost its disk would get them once more.
-func (s *Upkeep) NamesJob() schedule.Job {
+func (s *Reports) NamesJob() schedule.Job {
 	return schedule.Job{Name: "hidden_names", When: schedule.Every(time.Minute), Step: s.namesStep}
 }
 
-func (s *Upkeep) namesStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) (schedule.Progress, error) {
+func (s *Reports) namesStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) (schedule.Progress, error) {
 	began := time.Now()
 	ids, err := pgpool.Collect(ctx, tx, "select hidden names", pgx.RowTo[uuid.UUID],
 		`delete from hidden_names where report_id in (

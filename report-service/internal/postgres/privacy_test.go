@@ -99,7 +99,7 @@ func TestHideName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := f.upkeep.NamesJob()
+	job := f.NamesJob()
 	if p, err := job.Step(t.Context(), tx, schedule.Run{Job: job.Name}); err != nil || p.Done != 1 {
 		t.Fatalf("the job has done %+v, error %v", p, err)
 	}
@@ -110,7 +110,7 @@ func TestHideName(t *testing.T) {
 		t.Errorf("after a process that died the name is in %v", found)
 	}
 	next := openFixture(t, f.database)
-	if err := scheduletest.Run(t.Context(), next.pool, next.upkeep.NamesJob()); err != nil {
+	if err := scheduletest.Run(t.Context(), next.pool, next.NamesJob()); err != nil {
 		t.Fatal(err)
 	}
 	if found := f.rowsWith(quokka.Name); len(found) > 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/settings"
 )
 
 // Questions are what officials ask the reporters of reports, with their answers.
@@ -233,7 +234,7 @@ var dueQuestions = append(
 // step announces some questions that are due. Reports and questions that another
 // transaction has locked are left to the next minute.
 func (s *Questions) step(ctx context.Context, tx pgx.Tx, _ schedule.Run) (schedule.Progress, error) {
-	days, err := readCalendar(ctx, tx)
+	days, err := settings.ReadCalendar(ctx, tx)
 	if err != nil {
 		return schedule.Progress{}, err
 	}

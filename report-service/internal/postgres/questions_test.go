@@ -14,8 +14,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/schedule/scheduletest"
-	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/upkeep"
 )
 
 // questionDays is how many working days a reporter has in these tests.
@@ -254,7 +254,7 @@ func TestDialogueEnds(t *testing.T) {
 	f.mustMove(old.ID, report.Resolved, "")
 	f.exec(`update reports set updated_at = updated_at - interval '800 days'`)
 	f.exec(`update questions set ended_at = ended_at - interval '800 days' where state <> 'open'`)
-	for _, task := range (postgres.Retention{}).Tasks() {
+	for _, task := range (upkeep.Retention{}).Tasks() {
 		if task.Kind != "questions" {
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/settings"
 )
 
 // Queue returns a page of the reports that match filter, in its order, as
@@ -110,7 +111,7 @@ func (s *Workbench) Counts(ctx context.Context, filter report.Filter) (report.Co
 func (s *Workbench) CountOverTime(ctx context.Context, filter report.Filter, interval report.Interval) ([]report.PeriodCounts, error) {
 	from, to := filter.FiledFrom, filter.FiledTo
 	filter.FiledFrom, filter.FiledTo = time.Time{}, time.Time{}
-	city, err := readCalendar(ctx, s.db.pool)
+	city, err := settings.ReadCalendar(ctx, s.db.pool)
 	if err != nil {
 		return nil, err
 	}

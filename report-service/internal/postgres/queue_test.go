@@ -62,7 +62,7 @@ func TestQueueOfOverdue(t *testing.T) {
 func TestCountByDepartment(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	if err := f.workbench.SetDepartments(t.Context(), []report.Department{{ID: 7, Name: "Lights", Categories: []int32{2}}}, pavel); err != nil {
+	if err := f.desk.SetDepartments(t.Context(), []report.Department{{ID: 7, Name: "Lights", Categories: []int32{2}}}, pavel); err != nil {
 		t.Fatal(err)
 	}
 	lights, roads := draft(report.Public), draft(report.Public)

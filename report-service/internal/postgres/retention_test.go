@@ -10,8 +10,8 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/retention"
 	"github.com/cityconnect/cityconnect/platform/schedule/scheduletest"
-	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/upkeep"
 )
 
 const day = 24 * time.Hour
@@ -52,7 +52,7 @@ func TestRetentionOfHistories(t *testing.T) {
 		select now() - n * interval '1 day', 'pavel-id', 'Pavel', 'calendar', '{}' from unnest(array[1, 800]) n`)
 
 	metrics := prometheus.NewRegistry()
-	keep := postgres.Retention{History: retention.Period(730 * day), Audit: retention.Period(730 * day)}
+	keep := upkeep.Retention{History: retention.Period(730 * day), Audit: retention.Period(730 * day)}
 	if err := scheduletest.Run(t.Context(), f.pool, retention.Job(keep.Tasks(), metrics)); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestRetentionNever(t *testing.T) {
 	f := newFixture(t)
 	f.exec(`insert into outbox_audit (at, actor, action, message_id, routing_key)
 		values (now() - interval '30 years', 'pavel-id', 'retry', gen_random_uuid(), 'x')`)
-	if err := scheduletest.Run(t.Context(), f.pool, retention.Job(postgres.Retention{}.Tasks(), prometheus.NewRegistry())); err != nil {
+	if err := scheduletest.Run(t.Context(), f.pool, retention.Job(upkeep.Retention{}.Tasks(), prometheus.NewRegistry())); err != nil {
 		t.Fatal(err)
 	}
 	if n := f.number(`select count(*) from outbox_audit`); n != 1 {

@@ -16,7 +16,7 @@ var pavel = report.Official{ID: "pavel", Name: "Pavel"}
 // audited returns the audit of settings, the newest first.
 func (f *fixture) audited() string {
 	f.t.Helper()
-	changes, err := f.workbench.SettingChanges(f.t.Context(), 100)
+	changes, err := f.desk.SettingChanges(f.t.Context(), 100)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -42,20 +42,20 @@ func TestSettingsAreAudited(t *testing.T) {
 		{{ID: 8, Name: "Roads"}, {ID: 7, Name: "Lights", Categories: []int32{2, 3}}}, // the same
 		{{ID: 7, Name: "Lights", Categories: []int32{2}}, {ID: 9, Name: "Parks"}},
 	} {
-		if err := f.workbench.SetDepartments(t.Context(), departments, pavel); err != nil {
+		if err := f.desk.SetDepartments(t.Context(), departments, pavel); err != nil {
 			t.Fatal(err)
 		}
 	}
-	wantKind(t, f.workbench.SetDepartments(t.Context(), []report.Department{{ID: 7, Name: "Lights", Categories: []int32{999}}}, pavel), "invalid")
+	wantKind(t, f.desk.SetDepartments(t.Context(), []report.Department{{ID: 7, Name: "Lights", Categories: []int32{999}}}, pavel), "invalid")
 	days := calendar.AlwaysOpen()
 	days.Week[time.Sunday] = nil
 	days.Holidays = []calendar.Date{{Year: 2026, Month: 12, Day: 25}}
 	for _, targets := range []map[int32]time.Duration{{2: 5 * time.Hour}, {2: 5 * time.Hour}, {3: 5 * time.Hour}} {
-		if err := f.deadlines.SetCalendar(t.Context(), days, targets, pavel); err != nil {
+		if err := f.city.SetCalendar(t.Context(), days, targets, pavel); err != nil {
 			t.Fatal(err)
 		}
 	}
-	wantKind(t, f.deadlines.SetCalendar(t.Context(), calendar.AlwaysOpen(), map[int32]time.Duration{999: time.Hour}, pavel), "invalid")
+	wantKind(t, f.city.SetCalendar(t.Context(), calendar.AlwaysOpen(), map[int32]time.Duration{999: time.Hour}, pavel), "invalid")
 	want := `pavel Pavel calendar {"targets":[2,3]}
 pavel Pavel calendar {"holidays_added":["2026-12-25"],"targets":[2],"weekdays":[0]}
 pavel Pavel departments {"added":[9],"changed":[7],"removed":[8]}

@@ -17,16 +17,16 @@ import (
 // it afterwards. A report that already has the status stays as it is, without
 // an event.
 func (s *Reports) Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error) {
-	days, err := s.db.workdays(ctx)
+	days, err := s.db.city.Calendar(ctx)
 	if err != nil {
 		return report.View{}, err
 	}
-	categories, err := s.db.readCategories(ctx, categoryLife)
+	categories, err := s.db.city.CategoriesByID(ctx)
 	if err != nil {
 		return report.View{}, err
 	}
 	c := &statusChange{
-		trace: service.TraceFrom(ctx), id: id, move: m, calendar: days, categories: categories.byID, resolutions: s.db.rules.Resolutions,
+		trace: service.TraceFrom(ctx), id: id, move: m, calendar: days, categories: categories, resolutions: s.db.rules.Resolutions,
 	}
 	if err := s.db.committer.do(ctx, c); err != nil {
 		return report.View{}, err

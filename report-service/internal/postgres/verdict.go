@@ -15,13 +15,14 @@ import (
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/settings"
 )
 
 // GiveVerdict keeps what the reporter of a resolved report says about it, and returns it as
 // it is kept. Everybody else gets ErrNotFound. A dispute of a duplicate is one of its
 // original; if that is open again, only the duplicate's history says so.
 func (s *Reports) GiveVerdict(ctx context.Context, id uuid.UUID, reporter string, v report.Verdict) (report.Verdict, error) {
-	categories, err := s.db.readCategories(ctx, categoryLife)
+	categories, err := s.db.city.CategoriesByID(ctx)
 	if err != nil {
 		return v, err
 	}
@@ -37,7 +38,7 @@ func (s *Reports) GiveVerdict(ctx context.Context, id uuid.UUID, reporter string
 			return err
 		}
 		for _, locked := range []*lockedReport{l, original} { // the name in messages
-			locked.Category = categories.byID[locked.Category.ID]
+			locked.Category = categories[locked.Category.ID]
 		}
 		d := dispute{s, tx, w, l, original}
 		v, err = d.give(ctx, v)
@@ -155,7 +156,7 @@ func (d dispute) open(ctx context.Context, now time.Time) error {
 		if err := d.assign(ctx); err != nil {
 			return err
 		}
-		days, err := readCalendar(ctx, d.tx)
+		days, err := settings.ReadCalendar(ctx, d.tx)
 		if err != nil {
 			return err
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/retention"
 	"github.com/cityconnect/cityconnect/platform/schedule/scheduletest"
-	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/upkeep"
 )
 
 // asking returns a fixture of a city that asks its reporters, with a resolved report of ann.
@@ -545,7 +545,7 @@ func TestVerdictsEnd(t *testing.T) {
 	f.exec(`update reports set updated_at = updated_at - interval '3 years' where id = $1`, old)
 	f.exec(`update status_history set changed_at = changed_at - interval '3 years' where report_id = $1`, old)
 	f.exec(`update verdicts set given_at = given_at - interval '3 years' where report_id = $1`, old)
-	keep := postgres.Retention{History: retention.Period(730 * 24 * time.Hour)}
+	keep := upkeep.Retention{History: retention.Period(730 * 24 * time.Hour)}
 	if err := scheduletest.Run(t.Context(), f.pool, retention.Job(keep.Tasks(), prometheus.NewRegistry())); err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/schedule/scheduletest"
-	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
+	"github.com/cityconnect/cityconnect/report-service/internal/upkeep"
 )
 
 // A withdrawn report is hidden from everybody but officials and its reporter, without
@@ -94,7 +94,7 @@ func TestWithdrawnEnds(t *testing.T) {
 	f.exec(`insert into photos (id, report_id, state, official, bytes, digest) values (gen_random_uuid(), $1, 'ready', false, 1, '')`, filed.ID)
 	remove := func() {
 		t.Helper()
-		for _, task := range (postgres.Retention{}).Tasks() {
+		for _, task := range (upkeep.Retention{}).Tasks() {
 			if task.Kind != "withdrawn" && task.Kind != "withdrawn_photos" {
 				continue
 			}

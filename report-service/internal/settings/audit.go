@@ -1,4 +1,4 @@
-package postgres
+package settings
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// recordSetting writes who changed a setting, in the transaction that does. Without a detail
+// Record writes who changed a setting, in the transaction that does. Without a detail
 // nothing has changed.
-func recordSetting(ctx context.Context, tx pgx.Tx, by report.Official, setting string, detail map[string]any) error {
+func Record(ctx context.Context, tx pgx.Tx, by report.Official, setting string, detail map[string]any) error {
 	if len(detail) == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package postgres
+package settings
 
 import (
 	"context"
@@ -11,10 +11,16 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
+// A Desk is the settings of the officials' work.
+type Desk struct{ city *City }
+
+// NewDesk returns those of a city.
+func NewDesk(city *City) *Desk { return &Desk{city} }
+
 // Departments returns all departments, each with the categories whose reports
 // it gets, by id.
-func (s *Workbench) Departments(ctx context.Context) ([]report.Department, error) {
-	return selectDepartments(ctx, s.db.pool)
+func (s *Desk) Departments(ctx context.Context) ([]report.Department, error) {
+	return selectDepartments(ctx, s.city.pool)
 }
 
 func selectDepartments(ctx context.Context, q pgpool.Querier) ([]report.Department, error) {
@@ -28,7 +34,7 @@ func selectDepartments(ctx context.Context, q pgpool.Querier) ([]report.Departme
 // SetDepartments replaces all departments, and the categories and areas whose reports
 // they get. Reports that were assigned to a removed department fall back to
 // that of their category.
-func (s *Workbench) SetDepartments(ctx context.Context, departments []report.Department, by report.Official) error {
+func (s *Desk) SetDepartments(ctx context.Context, departments []report.Department, by report.Official) error {
 	ids := make([]int32, len(departments))
 	names := make([]string, len(departments))
 	var categories, owners, routed, receivers []int32 // routed has the categories of routes
@@ -42,7 +48,7 @@ func (s *Workbench) SetDepartments(ctx context.Context, departments []report.Dep
 			codes, routed, receivers = append(codes, r.Area), append(routed, r.Category), append(receivers, d.ID)
 		}
 	}
-	return pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
+	return pgx.BeginFunc(ctx, s.city.pool, func(tx pgx.Tx) error {
 		// Only one at a time, or two of them would mix. Readers are not
 		// blocked.
 		if _, err := tx.Exec(ctx, `lock table departments in share row exclusive mode`); err != nil {
@@ -90,25 +96,25 @@ func (s *Workbench) SetDepartments(ctx context.Context, departments []report.Dep
 		if err := tx.SendBatch(ctx, &replace).Close(); err != nil {
 			return fmt.Errorf("replace departments: %w", err)
 		}
-		return recordSetting(ctx, tx, by, "departments", departmentsChanged(before, departments))
+		return Record(ctx, tx, by, "departments", departmentsChanged(before, departments))
 	})
 }
 
 // Templates returns the response templates, by id.
-func (s *Workbench) Templates(ctx context.Context) ([]report.Template, error) {
-	return pgpool.Collect(ctx, s.db.pool, "select templates", pgx.RowToStructByPos[report.Template],
+func (s *Desk) Templates(ctx context.Context) ([]report.Template, error) {
+	return pgpool.Collect(ctx, s.city.pool, "select templates", pgx.RowToStructByPos[report.Template],
 		`select id, title, text, status from response_templates order by id`)
 }
 
 // SetTemplates replaces all response templates.
-func (s *Workbench) SetTemplates(ctx context.Context, templates []report.Template) error {
+func (s *Desk) SetTemplates(ctx context.Context, templates []report.Template) error {
 	var replace pgx.Batch
 	replace.Queue(`lock table response_templates in share row exclusive mode`) // only one at a time, or two of them would mix
 	replace.Queue(`delete from response_templates`)
 	for _, t := range templates {
 		replace.Queue(`insert into response_templates (id, title, text, status) values ($1, $2, $3, $4)`, t.ID, t.Title, t.Text, t.Status)
 	}
-	err := pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error { return tx.SendBatch(ctx, &replace).Close() })
+	err := pgx.BeginFunc(ctx, s.city.pool, func(tx pgx.Tx) error { return tx.SendBatch(ctx, &replace).Close() })
 	if err != nil {
 		return fmt.Errorf("replace templates: %w", err)
 	}
@@ -117,23 +123,23 @@ func (s *Workbench) SetTemplates(ctx context.Context, templates []report.Templat
 
 // Views returns an official's views of the queue, in their order, and keeps those
 // that are still in use from retention.
-func (s *Workbench) Views(ctx context.Context, official string) ([]report.QueueView, error) {
-	_, err := s.db.pool.Exec(ctx, `
+func (s *Desk) Views(ctx context.Context, official string) ([]report.QueueView, error) {
+	_, err := s.city.pool.Exec(ctx, `
 		update queue_views set used_at = now() where official_id = $1 and used_at < now() - interval '1 day'`, official)
 	if err != nil {
 		return nil, fmt.Errorf("keep views: %w", err)
 	}
-	return pgpool.Collect(ctx, s.db.pool, "select views", pgx.RowToStructByPos[report.QueueView],
+	return pgpool.Collect(ctx, s.city.pool, "select views", pgx.RowToStructByPos[report.QueueView],
 		`select name, filters from queue_views where official_id = $1 order by position`, official)
 }
 
 // SetViews replaces an official's views of the queue.
-func (s *Workbench) SetViews(ctx context.Context, official string, views []report.QueueView) error {
+func (s *Desk) SetViews(ctx context.Context, official string, views []report.QueueView) error {
 	names, filters := make([]string, len(views)), make([]string, len(views))
 	for i, v := range views {
 		names[i], filters[i] = v.Name, v.Filters
 	}
-	err := pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
+	err := pgx.BeginFunc(ctx, s.city.pool, func(tx pgx.Tx) error {
 		var replace pgx.Batch
 		replace.Queue(`select pg_advisory_xact_lock(hashtextextended('views of ' || $1, 0))`, official) // only one at a time, or two of them would mix
 		replace.Queue(`delete from queue_views where official_id = $1`, official)
@@ -149,8 +155,8 @@ func (s *Workbench) SetViews(ctx context.Context, official string, views []repor
 }
 
 // SettingChanges returns the last changes of the city's settings, the newest first.
-func (s *Workbench) SettingChanges(ctx context.Context, limit int) ([]report.SettingChange, error) {
-	return pgpool.Collect(ctx, s.db.pool, "read audit of settings", func(row pgx.CollectableRow) (c report.SettingChange, err error) {
+func (s *Desk) SettingChanges(ctx context.Context, limit int) ([]report.SettingChange, error) {
+	return pgpool.Collect(ctx, s.city.pool, "read audit of settings", func(row pgx.CollectableRow) (c report.SettingChange, err error) {
 		err = row.Scan(&c.At, &c.By.ID, &c.By.Name, &c.Setting, &c.Detail)
 		c.At = c.At.UTC()
 		return c, err

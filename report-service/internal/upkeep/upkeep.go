@@ -1,4 +1,6 @@
-package postgres
+// Package upkeep is what operators need of the reports database: it removes old data and
+// erased people, says what is held about a person, and starts over after a restore.
+package upkeep
 
 import (
 	"context"
@@ -6,9 +8,12 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/schedule"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 )
 
 const (
@@ -19,22 +24,27 @@ const (
 	startOverRows = 1000
 )
 
-// Upkeep is what operators need of the database: steps of erasures, restores,
-// and the audit of schedules.
-type Upkeep struct{ db *DB }
+// A Store does the upkeep of a database.
+type Store struct {
+	pool *pgxpool.Pool
+	keys *event.Keyring // opens and seals recipients; secrets of other uses derive from it
+	db   *postgres.DB
+}
 
-// NewUpkeep returns the upkeep of db.
-func NewUpkeep(db *DB) *Upkeep { return &Upkeep{db} }
+// New returns the upkeep of db, which is behind pool.
+func New(pool *pgxpool.Pool, keys *event.Keyring, db *postgres.DB) *Store {
+	return &Store{pool, keys, db}
+}
 
 // StartOver raises the versions of all reports above those that were lost. So
 // no version that a client has seen is used again for another state: what
 // clients show is older than every new version, and their changes with If-Match
 // fail until they have read the report again.
-func (s *Upkeep) StartOver(ctx context.Context, restores int) error {
+func (s *Store) StartOver(ctx context.Context, restores int) error {
 	for after := uuid.Nil; ; {
 		var found int
 		var last *uuid.UUID
-		err := s.db.pool.QueryRow(ctx, `
+		err := s.pool.QueryRow(ctx, `
 			with places as materialized (
 				select id from reports where id > $1 order by id limit $2
 			), raised as (
@@ -54,7 +64,7 @@ func (s *Upkeep) StartOver(ctx context.Context, restores int) error {
 }
 
 // AuditSchedule records an operator's act on a schedule.
-func (s *Upkeep) AuditSchedule(ctx context.Context, tx pgx.Tx, act schedule.Act) error {
+func (s *Store) AuditSchedule(ctx context.Context, tx pgx.Tx, act schedule.Act) error {
 	_, err := tx.Exec(ctx, `
 		insert into schedule_audit (actor, action, schedule, period, reason) values ($1, $2, $3, $4, $5)`,
 		act.Actor, act.Action, act.Job, act.Period, act.Reason)
@@ -65,8 +75,8 @@ func (s *Upkeep) AuditSchedule(ctx context.Context, tx pgx.Tx, act schedule.Act)
 }
 
 // ScheduleAudit returns the operators' acts on schedules, the latest first.
-func (s *Upkeep) ScheduleAudit(ctx context.Context, limit int) ([]schedule.Act, error) {
-	return pgpool.Collect(ctx, s.db.pool, "read audit", func(row pgx.CollectableRow) (a schedule.Act, err error) {
+func (s *Store) ScheduleAudit(ctx context.Context, limit int) ([]schedule.Act, error) {
+	return pgpool.Collect(ctx, s.pool, "read audit", func(row pgx.CollectableRow) (a schedule.Act, err error) {
 		err = row.Scan(&a.At, &a.Actor, &a.Action, &a.Job, &a.Period, &a.Reason)
 		a.At = a.At.UTC()
 		return a, err

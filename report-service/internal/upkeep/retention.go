@@ -1,4 +1,4 @@
-package postgres
+package upkeep
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/retention"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -17,6 +18,10 @@ type Retention struct {
 	History retention.Period `env:"HISTORY_RETENTION" envDefault:"730d"`
 	Audit   retention.Period `env:"AUDIT_RETENTION" envDefault:"730d"`
 }
+
+// guestsAway is how long rows about a guest are kept who has not come back: as long as a
+// token of the guest may be valid, and a day.
+const guestsAway = 31 * 24 * time.Hour
 
 // withdrawnLife is for how long officials see a withdrawn report.
 const withdrawnLife = 30 * 24 * time.Hour
@@ -87,7 +92,7 @@ func (r Retention) Tasks() []retention.Task {
 			delete from queue_views where (official_id, position) in (
 				select official_id, position from queue_views where used_at < now() - $1::interval limit $2)`),
 		// A key that another transaction is replacing is skipped.
-		removal("idempotency_keys", retention.Period(keyLife), `
+		removal("idempotency_keys", retention.Period(postgres.KeyLife), `
 			delete from idempotency_keys where key_hash in (
 				select key_hash from idempotency_keys
 				where created_at <= now() - $1::interval

@@ -1,4 +1,4 @@
-package postgres
+package settings
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/schedule"
@@ -26,34 +25,34 @@ const (
 	areaRows  = 5000
 	areaPause = 9
 	// areaSettled is after what time no report comes any more with an area of the list
-	// before: a replica has that for categoryLife, and a filing takes 5 s at most.
+	// before: a replica has that for cacheLife, and a filing takes 5 s at most.
 	areaSettled = 10 * time.Second
 )
 
 // Areas are the parts of the city that an operator has drawn.
-type Areas struct{ db *DB }
+type Areas struct{ city *City }
 
-// NewAreas returns the areas in db.
-func NewAreas(db *DB) *Areas { return &Areas{db} }
+// NewAreas returns the areas of a city.
+func NewAreas(city *City) *Areas { return &Areas{city} }
 
 // List returns the areas, at most a second old.
 func (s *Areas) List(ctx context.Context) (*area.List, error) {
-	return s.db.readAreas(ctx, categoryLife)
+	return s.city.readAreas(ctx, cacheLife)
 }
 
 // readAreas returns the areas as they were within life. Shapes are large: only those of
 // another revision are read again.
-func (db *DB) readAreas(ctx context.Context, life time.Duration) (*area.List, error) {
-	known := db.areas.last()
-	return db.areas.get(ctx, life, func(ctx context.Context) (*area.List, error) {
+func (c *City) readAreas(ctx context.Context, life time.Duration) (*area.List, error) {
+	known := c.areas.last()
+	return c.areas.get(ctx, life, func(ctx context.Context) (*area.List, error) {
 		var revision int64
-		if err := db.pool.QueryRow(ctx, `select revision from area_list`).Scan(&revision); err != nil {
+		if err := c.pool.QueryRow(ctx, `select revision from area_list`).Scan(&revision); err != nil {
 			return nil, fmt.Errorf("select revision of areas: %w", err)
 		}
 		if known != nil && known.Revision == revision {
 			return known, nil
 		}
-		return selectAreas(ctx, db.pool)
+		return selectAreas(ctx, c.pool)
 	})
 }
 
@@ -80,7 +79,7 @@ func selectAreas(ctx context.Context, q pgpool.Querier) (*area.List, error) {
 // Located reports whether all open reports are sorted into the areas of the list's
 // revision.
 func (s *Areas) Located(ctx context.Context) (located bool, err error) {
-	if err = s.db.pool.QueryRow(ctx, `select located = revision from area_list`).Scan(&located); err != nil {
+	if err = s.city.pool.QueryRow(ctx, `select located = revision from area_list`).Scan(&located); err != nil {
 		err = fmt.Errorf("select state of areas: %w", err)
 	}
 	return located, err
@@ -91,7 +90,7 @@ func (s *Areas) Located(ctx context.Context) (located bool, err error) {
 // out are retired.
 func (s *Areas) Replace(ctx context.Context, areas []area.Area, at report.Versions, by report.Official) (*area.List, error) {
 	var stored *area.List
-	err := pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
+	err := pgx.BeginFunc(ctx, s.city.pool, func(tx pgx.Tx) error {
 		var revision int64
 		if err := tx.QueryRow(ctx, `select revision from area_list for update`).Scan(&revision); err != nil {
 			return fmt.Errorf("lock areas: %w", err)
@@ -125,9 +124,9 @@ func (s *Areas) Replace(ctx context.Context, areas []area.Area, at report.Versio
 		if stored, err = selectAreas(ctx, tx); err != nil {
 			return err
 		}
-		return recordSetting(ctx, tx, by, "areas", detail)
+		return Record(ctx, tx, by, "areas", detail)
 	})
-	s.db.areas.drop()
+	s.city.areas.drop()
 	return stored, err
 }
 
@@ -192,7 +191,7 @@ func (s *Areas) step(ctx context.Context, tx pgx.Tx, run schedule.Run) (schedule
 			return schedule.Progress{}, fmt.Errorf("read cursor: %w", err)
 		}
 	}
-	areas, err := s.db.readAreas(ctx, 0)
+	areas, err := s.city.readAreas(ctx, 0)
 	if err != nil {
 		return schedule.Progress{}, err
 	}
@@ -238,17 +237,17 @@ func (s *Areas) locate(ctx context.Context, tx pgx.Tx, areas *area.List, at *loc
 	if err != nil {
 		return 0, false, fmt.Errorf("find reports to locate: %w", err)
 	}
-	type move struct {
-		id    uuid.UUID
-		place report.Position
-		area  int32
-	}
-	var moves []move
-	var m move
-	_, err = pgx.ForEachRow(rows, []any{&m.id, &m.place.Latitude, &m.place.Longitude, &m.area}, func() error {
+	var id uuid.UUID
+	var place report.Position
+	var before int32
+	var moved []uuid.UUID
+	var latitudes, longitudes []float64
+	var found []int32
+	_, err = pgx.ForEachRow(rows, []any{&id, &place.Latitude, &place.Longitude, &before}, func() error {
 		done++
-		if found := areas.At(&m.place); found.ID != m.area {
-			moves = append(moves, move{m.id, m.place, found.ID})
+		if now := areas.At(&place); now.ID != before {
+			moved, found = append(moved, id), append(found, now.ID)
+			latitudes, longitudes = append(latitudes, place.Latitude), append(longitudes, place.Longitude)
 		}
 		return nil
 	})
@@ -256,7 +255,7 @@ func (s *Areas) locate(ctx context.Context, tx pgx.Tx, areas *area.List, at *loc
 		return 0, false, fmt.Errorf("find reports to locate: %w", err)
 	}
 	at.After = end
-	if len(moves) == 0 {
+	if len(moved) == 0 {
 		return done, last, nil
 	}
 	tag, err := tx.Exec(ctx, `
@@ -266,14 +265,10 @@ func (s *Areas) locate(ctx context.Context, tx pgx.Tx, areas *area.List, at *loc
 			where r.latitude = m.latitude and r.longitude = m.longitude and `+toLocate+`
 			order by r.id for no key update of r skip locked
 		)
-		update reports set area_id = found.area_id from found where reports.id = found.id`,
-		array(moves, func(m move) pgtype.UUID { return key(m.id) }),
-		array(moves, func(m move) float64 { return m.place.Latitude }),
-		array(moves, func(m move) float64 { return m.place.Longitude }),
-		array(moves, func(m move) int32 { return m.area }))
+		update reports set area_id = found.area_id from found where reports.id = found.id`, moved, latitudes, longitudes, found)
 	if err != nil {
 		return 0, false, fmt.Errorf("locate reports: %w", err)
 	}
-	at.Missed = at.Missed || tag.RowsAffected() < int64(len(moves))
+	at.Missed = at.Missed || tag.RowsAffected() < int64(len(moved))
 	return done, last, nil
 }

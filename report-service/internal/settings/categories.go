@@ -1,4 +1,4 @@
-package postgres
+package settings
 
 import (
 	"context"
@@ -13,29 +13,26 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// categoryLife is how long categories are cached: a replica shows a new list within
-// this time. An id that is not in the cache is queried at once.
-const categoryLife = time.Second
-
-// errNoCategory refuses a report whose category does not exist.
-var errNoCategory = fault.NewInvalid("/category_id", "there is no such category")
+// ErrNoCategory refuses a report whose category does not exist.
+var ErrNoCategory = fault.NewInvalid("/category_id", "there is no such category")
 
 // Categories are the city's categories.
-type Categories struct{ db *DB }
+type Categories struct{ city *City }
 
-// NewCategories returns the categories in db.
-func NewCategories(db *DB) *Categories { return &Categories{db} }
+// NewCategories returns the categories of a city.
+func NewCategories(city *City) *Categories { return &Categories{city} }
 
 // List returns the categories, at most a second old.
 func (s *Categories) List(ctx context.Context) (report.CategoryList, error) {
-	cache, err := s.db.readCategories(ctx, categoryLife)
+	cache, err := s.city.readCategories(ctx, cacheLife)
 	return cache.list, err
 }
 
-// Category returns the category with the id, or a fault.Invalid error.
+// Category returns the category with the id, or a fault.Invalid error. An id that is not
+// in the cache is queried at once.
 func (s *Categories) Category(ctx context.Context, id int32) (report.Category, error) {
-	for _, life := range []time.Duration{categoryLife, 0} {
-		cache, err := s.db.readCategories(ctx, life)
+	for _, life := range []time.Duration{cacheLife, 0} {
+		cache, err := s.city.readCategories(ctx, life)
 		if err != nil {
 			return report.Category{}, err
 		}
@@ -43,7 +40,7 @@ func (s *Categories) Category(ctx context.Context, id int32) (report.Category, e
 			return c, nil
 		}
 	}
-	return report.Category{}, errNoCategory
+	return report.Category{}, ErrNoCategory
 }
 
 // Replace makes categories the city's list, in their order, if the stored one is at a
@@ -51,7 +48,7 @@ func (s *Categories) Category(ctx context.Context, id int32) (report.Category, e
 // retired. Their Name is stored as the one that messages carry.
 func (s *Categories) Replace(ctx context.Context, categories []report.Category, at report.Versions, by report.Official) (report.CategoryList, error) {
 	var stored categoryCache
-	err := pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
+	err := pgx.BeginFunc(ctx, s.city.pool, func(tx pgx.Tx) error {
 		var revision int64
 		if err := tx.QueryRow(ctx, `select revision from category_list for update`).Scan(&revision); err != nil {
 			return fmt.Errorf("lock categories: %w", err)
@@ -81,7 +78,7 @@ func (s *Categories) Replace(ctx context.Context, categories []report.Category, 
 		stored, err = selectCategories(ctx, tx)
 		return err
 	})
-	s.db.categories.drop()
+	s.city.categories.drop()
 	return stored.list, err
 }
 
@@ -144,20 +141,20 @@ func placesIn(ids, some []int32) []int {
 
 // Changes returns the last replacements of the list, the newest first.
 func (s *Categories) Changes(ctx context.Context, limit int) ([]report.CategoryChange, error) {
-	return pgpool.Collect(ctx, s.db.pool, "read audit of categories", pgx.RowToStructByPos[report.CategoryChange],
+	return pgpool.Collect(ctx, s.city.pool, "read audit of categories", pgx.RowToStructByPos[report.CategoryChange],
 		`select at, actor, actor_name, added, changed, retired, moved from category_audit order by id desc limit $1`, limit)
 }
 
 // UseLanguage makes the names in language those that messages carry. A category
 // without a text in it keeps its name. It changes nothing when called again.
 func (s *Categories) UseLanguage(ctx context.Context, language string) error {
-	_, err := s.db.pool.Exec(ctx, `
+	_, err := s.city.pool.Exec(ctx, `
 		update categories c set name = t.name
 		from category_texts t where t.category_id = c.id and t.language = $1 and c.name <> t.name`, language)
 	if err != nil {
 		return fmt.Errorf("name categories: %w", err)
 	}
-	s.db.categories.drop()
+	s.city.categories.drop()
 	return nil
 }
 
@@ -167,9 +164,15 @@ type categoryCache struct {
 	byID map[int32]report.Category
 }
 
+// CategoriesByID returns the categories, also retired ones, at most a second old.
+func (c *City) CategoriesByID(ctx context.Context) (map[int32]report.Category, error) {
+	cache, err := c.readCategories(ctx, cacheLife)
+	return cache.byID, err
+}
+
 // readCategories returns the categories as they were within life.
-func (db *DB) readCategories(ctx context.Context, life time.Duration) (categoryCache, error) {
-	return db.categories.get(ctx, life, func(ctx context.Context) (categoryCache, error) { return selectCategories(ctx, db.pool) })
+func (c *City) readCategories(ctx context.Context, life time.Duration) (categoryCache, error) {
+	return c.categories.get(ctx, life, func(ctx context.Context) (categoryCache, error) { return selectCategories(ctx, c.pool) })
 }
 
 // categoryRow is a row of selectCategories.

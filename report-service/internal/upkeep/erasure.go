@@ -1,4 +1,4 @@
-package postgres
+package upkeep
 
 import (
 	"context"
@@ -8,10 +8,13 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/report-service/internal/pseudonym"
 )
 
 // ErasureSteps returns the steps that erase a person here. Reports and comments
@@ -22,8 +25,8 @@ import (
 // somebody who never answers. So each has a new random reporter, open questions stay open
 // until their time is over, and so do verdicts. Deleted is what the person said to
 // officials alone: answers, with their questions, and the words of verdicts.
-func (s *Upkeep) ErasureSteps() []erasure.Step {
-	keys := s.db.keys
+func (s *Store) ErasureSteps() []erasure.Step {
+	keys := s.keys
 	return []erasure.Step{
 		{Name: "reports", Do: s.eraseReports},
 		{Name: "votes", Do: byReport(`
@@ -50,7 +53,7 @@ func (s *Upkeep) ErasureSteps() []erasure.Step {
 		{Name: "officials", Do: eraseOfficial},
 		// A change that was waiting for a report's lock may still know the
 		// reporter.
-		{Name: "messages", Pause: workTimeout + 2*time.Second, Do: func(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (string, int64, error) {
+		{Name: "messages", Pause: postgres.WorkTimeout + 2*time.Second, Do: func(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (string, int64, error) {
 			return eraseFromOutbox(ctx, tx, keys, userID, cursor, limit)
 		}},
 		{Name: "comments", Do: eraseComments}, // behind the pause, for the same reason
@@ -63,27 +66,13 @@ const reportsAtOnce = 100
 
 // eraseReports gives each of the person's reports a reporter of its own, after the names
 // that others see are hidden as their reporters hide them.
-func (s *Upkeep) eraseReports(ctx context.Context, tx pgx.Tx, userID, _ string, _ int) (next string, removed int64, err error) {
-	named, err := pgpool.Collect(ctx, tx, "find named reports", pgx.RowTo[uuid.UUID], `
-		select r.id from reports r join reporters p on p.report_id = r.id
-		where p.reporter_id = $1 and r.privacy_level <> 'anonymous' order by r.id limit $2`, userID, reportsAtOnce)
+func (s *Store) eraseReports(ctx context.Context, tx pgx.Tx, userID, _ string, _ int) (next string, removed int64, err error) {
+	named, err := s.db.HideNames(ctx, tx, userID, reportsAtOnce)
 	if err != nil {
 		return "", 0, err
 	}
-	w := s.db.newWrites()
-	for _, id := range named {
-		l, err := lockReport(ctx, tx, id)
-		if err != nil {
-			return "", 0, err
-		}
-		if l.HideName(time.Now()) {
-			if err := queueHiddenName(ctx, tx, l, userID, w); err != nil {
-				return "", 0, err
-			}
-		}
-	}
-	if len(named) > 0 {
-		return "more", 0, w.send(ctx, tx)
+	if named > 0 {
+		return "more", 0, nil
 	}
 	return eraseAuthor(ctx, tx, userID, reportsAtOnce,
 		`select report_id from reporters where reporter_id = $1 order by report_id limit $2`,
@@ -252,4 +241,54 @@ func eraseFromAudit(ctx context.Context, tx pgx.Tx, userID, cursor string, limit
 		next = *last
 	}
 	return next, removed, nil
+}
+
+// eraseComplaints removes a person's complaints. A row does not identify its
+// author, so that the hash of each report is compared.
+func eraseComplaints(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID, cursor string, limit int) (next string, removed int64, err error) {
+	if cursor == "" {
+		cursor = uuid.Nil.String()
+	}
+	ids, err := pgpool.Collect(ctx, tx, "select complaints", pgx.RowTo[uuid.UUID],
+		`select distinct report_id from abuse_reports where report_id > $1::uuid order by report_id limit $2`, cursor, limit)
+	if err != nil {
+		return "", 0, err
+	}
+	secrets := pseudonym.Complaints(keys)
+	var deletes pgx.Batch
+	for _, id := range ids {
+		deletes.Queue(`delete from abuse_reports where report_id = $1 and user_mac = any($2)`, id, pseudonym.OfComplainant(secrets, id, userID)).
+			Exec(func(tag pgconn.CommandTag) error {
+				removed += tag.RowsAffected()
+				return nil
+			})
+	}
+	if len(ids) > 0 {
+		if err := tx.SendBatch(ctx, &deletes).Close(); err != nil {
+			return "", 0, fmt.Errorf("delete complaints: %w", err)
+		}
+	}
+	if len(ids) == limit {
+		next = ids[limit-1].String()
+	}
+	return next, removed, nil
+}
+
+// eraseGuest removes what is kept of a person as a guest, and that an account has taken over
+// a guest.
+func eraseGuest(keys *event.Keyring) func(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (string, int64, error) {
+	return func(ctx context.Context, tx pgx.Tx, userID, _ string, _ int) (next string, removed int64, err error) {
+		for _, sql := range []string{
+			`delete from guest_codes where guest_mac = any($1)`,
+			`delete from guests where mac = any($1)`,
+			`update guests set adopted_by = null where adopted_by = any($1)`,
+		} {
+			tag, err := tx.Exec(ctx, sql, pseudonym.OfGuest(keys, userID))
+			if err != nil {
+				return "", 0, fmt.Errorf("erase guest: %w", err)
+			}
+			removed += tag.RowsAffected()
+		}
+		return "", removed, nil
+	}
 }

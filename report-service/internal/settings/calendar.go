@@ -1,0 +1,117 @@
+package settings
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/platform/schedule"
+	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// Calendar returns when the city works, at most a second old.
+func (c *City) Calendar(ctx context.Context) (calendar.Calendar, error) {
+	return c.calendar.get(ctx, cacheLife, func(ctx context.Context) (calendar.Calendar, error) {
+		return ReadCalendar(ctx, c.pool)
+	})
+}
+
+// SetCalendar replaces the calendar and the targets of all categories: a
+// category that is not in targets has none. They apply to reports whose clock
+// begins a second later at the latest.
+func (c *City) SetCalendar(ctx context.Context, days calendar.Calendar, targets map[int32]time.Duration, by report.Official) error {
+	week, err := json.Marshal(days.Week)
+	if err != nil {
+		return fmt.Errorf("encode week: %w", err)
+	}
+	holidays := make([]time.Time, len(days.Holidays))
+	for i, h := range days.Holidays {
+		holidays[i] = time.Date(h.Year, h.Month, h.Day, 0, 0, 0, 0, time.UTC)
+	}
+	var categories, hours []int32
+	for id, target := range targets {
+		categories, hours = append(categories, id), append(hours, int32(target/time.Hour))
+	}
+	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+		// Only one at a time, or two of them would mix. Readers are not blocked.
+		if _, err := tx.Exec(ctx, `lock table calendar in share row exclusive mode`); err != nil {
+			return fmt.Errorf("lock calendar: %w", err)
+		}
+		before, err := ReadCalendar(ctx, tx)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `
+			insert into calendar (zone, week, holidays) values ($1, $2, $3)
+			on conflict (one) do update set zone = excluded.zone, week = excluded.week, holidays = excluded.holidays`,
+			days.Zone.String(), json.RawMessage(week), holidays)
+		if err != nil {
+			return fmt.Errorf("set calendar: %w", err)
+		}
+		var known int
+		if err := tx.QueryRow(ctx, `select count(*) from categories where id = any($1)`, categories).Scan(&known); err != nil {
+			return fmt.Errorf("select categories: %w", err)
+		}
+		if known != len(categories) {
+			return fault.NewInvalid("/targets", "must name existing categories only")
+		}
+		changed, err := pgpool.Collect(ctx, tx, "set targets", pgx.RowTo[int32], `
+			update categories c set target_hours = r.hours
+			from (
+				select c.id, r.hours from categories c
+				left join unnest($1::int[], $2::int[]) as r(id, hours) on r.id = c.id
+			) r
+			where r.id = c.id and c.target_hours is distinct from r.hours
+			returning c.id`, categories, hours)
+		if err != nil {
+			return err
+		}
+		detail := calendarChanged(before, days)
+		if len(changed) > 0 {
+			detail["targets"] = slices.Sorted(slices.Values(changed))
+		}
+		return Record(ctx, tx, by, "calendar", detail)
+	})
+	if err != nil {
+		return err
+	}
+	c.calendar.drop()
+	c.categories.drop()
+	return nil
+}
+
+// ReadCalendar returns the calendar that operators set, or one that is always
+// open.
+func ReadCalendar(ctx context.Context, q interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}) (calendar.Calendar, error) {
+	var zone string
+	var week json.RawMessage
+	var holidays []time.Time
+	err := q.QueryRow(ctx, `select zone, week, holidays from calendar`).Scan(&zone, &week, &holidays)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return calendar.AlwaysOpen(), nil
+	}
+	if err != nil {
+		return calendar.Calendar{}, fmt.Errorf("select calendar: %w", err)
+	}
+	c := calendar.Calendar{Holidays: make([]calendar.Date, len(holidays))}
+	if c.Zone, err = schedule.Zone(zone); err != nil {
+		return calendar.Calendar{}, fmt.Errorf("read calendar: %w", err)
+	}
+	if err := json.Unmarshal(week, &c.Week); err != nil {
+		return calendar.Calendar{}, fmt.Errorf("read calendar: %w", err)
+	}
+	for i, h := range holidays {
+		c.Holidays[i] = calendar.DateOf(h)
+	}
+	return c, nil
+}

@@ -33,7 +33,7 @@ idle=${IDLE:-300} # seconds after the demo until the broker's log is read
 versions() { dpkg-query -W -f '${Package} ${Version}\n' rabbitmq-server 'postgresql-[0-9]*' 2>/dev/null | sed -E '/^postgresql-[0-9]+ ./!{/^rabbitmq/!d}; s/-server//; s/postgresql-[0-9]+/postgresql/; s/[-+][^ ]*$//' | sort -r | paste -sd ' '; }
 
 # packages prints those whose tests talk to a server, but the end-to-end ones.
-packages() { grep -rlE 'platform/rabbit/rabbittest|migrations/pgtest' --include=*_test.go ./*/ | xargs -n 1 dirname | grep -v '^./scripts' | sort -u; }
+packages() { grep -rlE 'platform/testing/rabbittest|migrations/pgtest' --include=*_test.go ./*/ | xargs -n 1 dirname | grep -v '^./scripts' | sort -u; }
 
 # step runs a command with its output in a log and notes the result: step NAME COMMAND…
 step() {

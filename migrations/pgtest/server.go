@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/migrations"
-	"github.com/cityconnect/cityconnect/platform/devserver"
+	"github.com/cityconnect/cityconnect/platform/testing/devserver"
 )
 
 // A Server is a PostgreSQL of one test alone, which may stop, kill and pause

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/platform/backoff"
-	"github.com/cityconnect/cityconnect/platform/devserver"
-	"github.com/cityconnect/cityconnect/platform/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/devserver"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 )
 
 // A Standby is one that is missing: each commit on the server waits for it,

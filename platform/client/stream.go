@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/sse"
 )
 
 const (
@@ -41,7 +41,7 @@ var errGap = errors.New("a notification is missing")
 
 // An Event is one event of a stream: its Type (ready, notification, reset or progress),
 // its ID and its Data.
-type Event = ssetest.Event
+type Event = sse.Event
 
 // A Stream follows an event stream: it reconnects where it was, waits as long as the
 // server says, backs off with jitter while there is no server, and does not trust a
@@ -124,7 +124,7 @@ func (s *Stream) connect(ctx context.Context) (retry time.Duration, err error) {
 	defer func() { _ = resp.Body.Close() }()
 	s.connects.Add(1)
 
-	p := ssetest.NewParser(&watchedReader{resp.Body, watchdog}, s.LastID)
+	p := sse.NewParser(&watchedReader{resp.Body, watchdog}, s.LastID)
 	for {
 		event, err := p.Next()
 		if err != nil {
@@ -133,7 +133,7 @@ func (s *Stream) connect(ctx context.Context) (retry time.Duration, err error) {
 			}
 			return cmp.Or(p.Retry(), defaultRetry), err
 		}
-		if event.Type == ssetest.Heartbeat {
+		if event.Type == sse.Heartbeat {
 			continue
 		}
 		if s.Raw != nil {
@@ -148,11 +148,11 @@ func (s *Stream) connect(ctx context.Context) (retry time.Duration, err error) {
 // handle hands event on unless it came before, or comes too early.
 func (s *Stream) handle(event Event) error {
 	switch event.Type {
-	case ssetest.Reset:
+	case sse.Reset:
 		s.LastID = event.ID
-	case ssetest.Ready, ssetest.Notification:
+	case sse.Ready, sse.Notification:
 		want := int64(0)
-		if event.Type == ssetest.Notification {
+		if event.Type == sse.Notification {
 			want = 1
 		}
 		steps, known := distance(s.LastID, event.ID)
@@ -161,8 +161,8 @@ func (s *Stream) handle(event Event) error {
 			s.gapAt = s.LastID
 			return errGap
 		case known && steps > want:
-			event = Event{Type: ssetest.Reset, ID: event.ID, Data: []byte(`{"reason":"gap"}`)}
-		case known && steps < want && event.Type == ssetest.Notification:
+			event = Event{Type: sse.Reset, ID: event.ID, Data: []byte(`{"reason":"gap"}`)}
+		case known && steps < want && event.Type == sse.Notification:
 			return nil
 		case known && steps < want:
 			event.ID = s.LastID

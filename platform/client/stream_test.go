@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/client"
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/sse"
+	"github.com/cityconnect/cityconnect/platform/testing/ssetest"
 )
 
 // A server that ends its first stream, is away for two requests, and comes
@@ -45,7 +46,7 @@ func TestStreamResumes(t *testing.T) {
 	seen := make(chan string, 10)
 	s := &client.Stream{
 		Client: client.New(srv.URL), Path: "/notifications/stream", LastID: "v1.e.4", MaxWait: time.Millisecond,
-		Handle: func(e ssetest.Event) { ledger.Observe(e); seen <- e.Type + " " + e.ID },
+		Handle: func(e sse.Event) { ledger.Observe(e); seen <- e.Type + " " + e.ID },
 	}
 	done := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -73,7 +74,7 @@ func TestStreamEndsForGood(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{204, 400, 401, 403, 404} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
-		s := &client.Stream{Client: client.New(srv.URL), Path: "/", Handle: func(ssetest.Event) {}}
+		s := &client.Stream{Client: client.New(srv.URL), Path: "/", Handle: func(sse.Event) {}}
 		if err := s.Run(t.Context()); !errors.Is(err, client.ErrEnded) {
 			t.Errorf("after %d: got %v, want the end", status, err)
 		}
@@ -137,9 +138,9 @@ func TestStreamRepairs(t *testing.T) {
 			var got []string
 			s := &client.Stream{Client: client.New(srv.URL), Path: "/", Handle: func(e client.Event) {
 				switch e.Type {
-				case ssetest.Reset:
+				case sse.Reset:
 					got = append(got, "reset "+e.ID)
-				case ssetest.Notification:
+				case sse.Notification:
 					got = append(got, e.ID)
 				}
 				if e.ID == end {

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/cityconnect/cityconnect/platform/stats"
+	"github.com/cityconnect/cityconnect/platform/metric"
 )
 
 // ackHold is how long a message that is done waits for one below it that is
@@ -23,7 +23,7 @@ const ackHold = time.Millisecond
 // keeps the pending tags below.
 type ackTracker struct {
 	acknowledger amqp.Acknowledger
-	handled      *stats.Rate
+	handled      *metric.Rate
 	acked        prometheus.Counter
 
 	mu      sync.Mutex

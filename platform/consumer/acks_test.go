@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/cityconnect/cityconnect/platform/stats"
+	"github.com/cityconnect/cityconnect/platform/metric"
 )
 
 // An ackLog is a channel's end of the acknowledgements. It knows what was
@@ -42,7 +42,7 @@ func (a *ackLog) Reject(uint64, bool) error     { panic("a tracker refuses nothi
 type ackHarness struct {
 	ackTracker
 	log     *ackLog
-	handled stats.Rate
+	handled metric.Rate
 }
 
 func newAckHarness(t *testing.T) *ackHarness {

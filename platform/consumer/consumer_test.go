@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
-	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
+	"github.com/cityconnect/cityconnect/platform/testing/consumertest"
 )
 
 func TestEveryMessageTwiceToTwoReplicas(t *testing.T) {

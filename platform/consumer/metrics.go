@@ -9,7 +9,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/failure"
-	"github.com/cityconnect/cityconnect/platform/stats"
+	"github.com/cityconnect/cityconnect/platform/metric"
 )
 
 // metrics begin with consumer_, which none of RabbitMQ's own exporter does. The only
@@ -122,12 +122,12 @@ func (m *metrics) handled(queue string, took time.Duration, failed bool) {
 // handlerTimes returns the median and the 99th percentile of a batch's time
 // over about the last minute; zero if none was handled.
 func (m *metrics) handlerTimes(queue string) (p50, p99 time.Duration) {
-	return stats.Quantiles(m.recent.WithLabelValues(queue).(prometheus.Metric))
+	return metric.Quantiles(m.recent.WithLabelValues(queue).(prometheus.Metric))
 }
 
 // queueStats are what the operators' page shows of a queue.
 type queueStats struct {
 	depth, consumers atomic.Int64 // as the broker last said
 	exists           atomic.Bool  // the queue, as the broker last said
-	handled, failed  stats.Rate
+	handled, failed  metric.Rate
 }

@@ -14,10 +14,10 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/consumer"
-	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/failure"
-	"github.com/cityconnect/cityconnect/platform/short"
+	"github.com/cityconnect/cityconnect/platform/testing/consumertest"
+	"github.com/cityconnect/cityconnect/platform/testing/short"
 )
 
 // lastSQL is what readers see of a report last.

@@ -8,9 +8,9 @@ import (
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
-	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+	"github.com/cityconnect/cityconnect/platform/testing/consumertest"
+	"github.com/cityconnect/cityconnect/platform/testing/rabbittest"
 )
 
 // A consumer to which the broker refuses its queue says so, and why, until it consumes.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/consumer"
-	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
+	"github.com/cityconnect/cityconnect/platform/testing/consumertest"
 )
 
 // A heldEffect holds its first batch until it is released.

@@ -9,7 +9,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/failure"
 	"github.com/cityconnect/cityconnect/platform/fault"
-	"github.com/cityconnect/cityconnect/platform/onejson"
+	"github.com/cityconnect/cityconnect/platform/text"
 )
 
 // An Edit is a new body for a dead letter.
@@ -30,11 +30,11 @@ func (e *ContractError) Error() string { return strings.Join(e.Faults, "; ") }
 // Values that were masked for the operator are put back. A body that breaks the
 // contract is a *ContractError.
 func NewEdit(e *Entry, body json.RawMessage) (Edit, error) {
-	edited, err := onejson.Decode(body)
+	edited, err := text.JSON(body)
 	if _, object := edited.(map[string]any); err != nil || !object {
 		return Edit{}, fault.NewInvalid("/body", "must be a JSON object")
 	}
-	original, _ := onejson.Decode(e.Body) // if it is not JSON, nothing is put back
+	original, _ := text.JSON(e.Body) // if it is not JSON, nothing is put back
 	edited, err = unmask(edited, original)
 	if err != nil {
 		return Edit{}, fault.NewInvalid("/body", "must leave masked values where they were, or have others in their place")

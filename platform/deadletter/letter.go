@@ -26,17 +26,17 @@ func NewLetter(queue string, d *amqp.Delivery, now time.Time) Letter {
 		Queue: queue, MessageID: clean(d.MessageId), Type: clean(d.Type), Body: d.Body,
 		Properties:  PropertiesOf(d),
 		Headers:     EncodeHeaders(d.Headers),
-		Class:       text(d.Headers, failure.FinalErrorClassHeader),
-		Error:       text(d.Headers, failure.FinalErrorHeader),
+		Class:       header(d.Headers, failure.FinalErrorClassHeader),
+		Error:       header(d.Headers, failure.FinalErrorHeader),
 		Retries:     failure.Retries(d.Headers),
-		RetryReason: text(d.Headers, failure.RetryReasonHeader),
+		RetryReason: header(d.Headers, failure.RetryReasonHeader),
 		FailedAt:    moment(d.Headers, failure.FailedAtHeader, now),
 	}
 	l.FirstFailedAt = moment(d.Headers, failure.FirstFailedAtHeader, l.FailedAt)
 	if l.Type == "" {
-		l.Type = text(d.Headers, failure.OriginalRoutingKeyHeader)
+		l.Type = header(d.Headers, failure.OriginalRoutingKeyHeader)
 	}
-	if id, err := uuid.Parse(text(d.Headers, failure.ReplayHeader)); err == nil {
+	if id, err := uuid.Parse(header(d.Headers, failure.ReplayHeader)); err == nil {
 		l.Replay = &id
 	}
 	if l.Class == "" {
@@ -64,7 +64,7 @@ func (l *Letter) byBroker(headers amqp.Table) {
 		return
 	}
 	death, _ := deaths[0].(amqp.Table)
-	reason := text(death, "reason")
+	reason := header(death, "reason")
 	if reason == "delivery_limit" {
 		l.Class = string(failure.Poison)
 	}
@@ -75,8 +75,8 @@ func (l *Letter) byBroker(headers amqp.Table) {
 	}
 }
 
-// text returns a header as text that the database takes.
-func text(headers amqp.Table, name string) string {
+// header returns a header as text that the database takes.
+func header(headers amqp.Table, name string) string {
 	s, _ := headers[name].(string)
 	s = clean(s)
 	if len(s) > maxErrorText {
@@ -91,7 +91,7 @@ func clean(s string) string {
 }
 
 func moment(headers amqp.Table, name string, otherwise time.Time) time.Time {
-	if t, err := time.Parse(time.RFC3339Nano, text(headers, name)); err == nil {
+	if t, err := time.Parse(time.RFC3339Nano, header(headers, name)); err == nil {
 		return t
 	}
 	return otherwise

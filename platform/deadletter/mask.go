@@ -11,7 +11,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/failure"
-	"github.com/cityconnect/cityconnect/platform/onejson"
+	"github.com/cityconnect/cityconnect/platform/text"
 )
 
 // masked replaces what names a person.
@@ -41,7 +41,7 @@ func foldName(name string) string {
 // MaskBody returns a body as an operator may see it: as JSON where it is a
 // JSON object, otherwise as a string.
 func MaskBody(body []byte) json.RawMessage {
-	if value, err := onejson.Decode(body); err == nil {
+	if value, err := text.JSON(body); err == nil {
 		if object, ok := value.(map[string]any); ok {
 			return encodeJSON(mask(object, 0))
 		}
@@ -73,17 +73,17 @@ func mask(value any, nested int) any {
 		}
 		return list
 	case string: // which may hold JSON of its own
-		text := strings.TrimSpace(v)
-		if text == "" || !strings.ContainsRune(`{["`, rune(text[0])) {
+		inner := strings.TrimSpace(v)
+		if inner == "" || !strings.ContainsRune(`{["`, rune(inner[0])) {
 			return v
 		}
 		if nested == maxNested {
 			return maskText(v)
 		}
-		if inner, err := onejson.Decode([]byte(text)); err == nil {
-			return string(encodeJSON(mask(inner, nested+1)))
+		if value, err := text.JSON([]byte(inner)); err == nil {
+			return string(encodeJSON(mask(value, nested+1)))
 		}
-		if strings.Contains(text, "{") {
+		if strings.Contains(inner, "{") {
 			return maskText(v)
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
-	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
+	"github.com/cityconnect/cityconnect/platform/testing/consumertest"
 )
 
 // A message that is too large to be published fails by itself and holds up no other;

@@ -21,10 +21,10 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/consumer"
-	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/platform/short"
+	"github.com/cityconnect/cityconnect/platform/testing/consumertest"
+	"github.com/cityconnect/cityconnect/platform/testing/short"
 )
 
 // TestMain lets the test binary be a replayer that can be killed.

@@ -14,12 +14,12 @@ import (
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/consumer"
-	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
 	"github.com/cityconnect/cityconnect/platform/delay"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/failure"
-	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
-	"github.com/cityconnect/cityconnect/platform/short"
+	"github.com/cityconnect/cityconnect/platform/testing/consumertest"
+	"github.com/cityconnect/cityconnect/platform/testing/rabbittest"
+	"github.com/cityconnect/cityconnect/platform/testing/short"
 )
 
 const queue = "queue.vote_received"

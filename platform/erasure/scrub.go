@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/platform/onejson"
+	"github.com/cityconnect/cityconnect/platform/text"
 )
 
 // Scrub returns a message's body with Someone in place of all erased persons,
@@ -26,7 +26,7 @@ const maxNested = 3
 
 // scrubText is Scrub for a text in a text, nested times.
 func scrubText(body []byte, erased func(userID string) bool, nested int) (scrubbed []byte, changed bool) {
-	value, err := onejson.Decode(body)
+	value, err := text.JSON(body)
 	if err != nil {
 		return scrubQuoted(body, erased)
 	}

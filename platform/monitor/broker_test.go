@@ -5,10 +5,10 @@ import (
 
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 
-	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/monitor"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
-	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/rabbittest"
 )
 
 // The broker is read with the consumers of its queues, of which one is missing; and

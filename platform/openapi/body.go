@@ -17,8 +17,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"github.com/cityconnect/cityconnect/platform/onejson"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/platform/text"
 )
 
 // checkJSON compares r's body with the document, and adds its faults to faults. It
@@ -93,7 +93,7 @@ func (op *operation) readText(r *http.Request) ([]byte, error) {
 
 // decode returns the one JSON value that body is.
 func decode(body []byte) (value any, err error) {
-	if value, err = onejson.Decode(body); err != nil {
+	if value, err = text.JSON(body); err != nil {
 		detail := "not JSON"
 		var whole json.RawMessage // a Decoder says less about its position
 		if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(body, &whole)); ok {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/schedule"
-	"github.com/cityconnect/cityconnect/platform/short"
+	"github.com/cityconnect/cityconnect/platform/testing/short"
 )
 
 // goZones returns the zones that Go embeds, by name, in a folder that Python

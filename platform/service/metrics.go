@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/cityconnect/cityconnect/platform/build"
-	"github.com/cityconnect/cityconnect/platform/exemplar"
+	"github.com/cityconnect/cityconnect/platform/metric"
 )
 
 // latencyBuckets reach from an answer out of memory to one that waited for a
@@ -39,7 +39,7 @@ func HTTPMetrics(reg prometheus.Registerer) func(http.Handler) http.Handler {
 	requests := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "http_requests_total", Help: "Requests answered.",
 	}, []string{"method", "route", "status"})
-	seconds := exemplar.NewVec(reg, prometheus.HistogramOpts{
+	seconds := metric.NewVec(reg, prometheus.HistogramOpts{
 		Name: "http_request_duration_seconds", Help: "Time from the request's header to the end of the answer, without streams.",
 		Buckets: latencyBuckets,
 	}, "method", "route")

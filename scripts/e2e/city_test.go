@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/client"
-	"github.com/cityconnect/cityconnect/platform/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 )
 
 // A city has a name, languages and categories of its own by variables and one request,

@@ -20,7 +20,7 @@ import (
 	"testing"
 
 	"github.com/cityconnect/cityconnect/platform/client"
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/testing/ssetest"
 )
 
 // The suite that others point at a stream finds that ours keeps each promise of its

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/cityconnect/cityconnect/platform/client"
-	"github.com/cityconnect/cityconnect/platform/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 )
 
 // A deploy in the middle of the day: each service is asked to end under load,

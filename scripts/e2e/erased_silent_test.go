@@ -11,7 +11,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/platform/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 )
 
 // Nobody can tell the reports of an erased person, and of a caller who was erased, from

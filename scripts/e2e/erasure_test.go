@@ -15,8 +15,8 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/sse"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 )
 
 // An erasure is what operators see of one.
@@ -178,7 +178,7 @@ func openPage(t *testing.T, user *client.Client) <-chan error {
 	go func() {
 		ended <- (&client.Stream{
 			Client: user, Path: "/notifications/stream", MaxWait: 200 * time.Millisecond,
-			Raw: func(ssetest.Event) { first() },
+			Raw: func(sse.Event) { first() },
 		}).Run(ctx)
 	}()
 	select {

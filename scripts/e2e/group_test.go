@@ -14,8 +14,8 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/group"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 	platformtopology "github.com/cityconnect/cityconnect/platform/topology"
 )
 

@@ -18,7 +18,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cityconnect/cityconnect/platform/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 )
 
 var updateMetrics = flag.Bool("update-metrics", false, "write docs/metrics.md from what the programs export")

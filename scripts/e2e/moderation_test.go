@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/client"
-	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/sse"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 )
 
 // An official hides a report, or restricts it to the city, while votes on it pour in, and the replica that works
@@ -173,8 +173,8 @@ func (c *stack) searchReplay(where string, user *client.Client, id string) {
 	defer cancel()
 	var mu sync.Mutex
 	var seen int64
-	stream := &client.Stream{Client: user, Path: "/notifications/stream", LastID: begin, MaxWait: 200 * time.Millisecond, Raw: func(e ssetest.Event) {
-		if e.Type != ssetest.Notification {
+	stream := &client.Stream{Client: user, Path: "/notifications/stream", LastID: begin, MaxWait: 200 * time.Millisecond, Raw: func(e sse.Event) {
+		if e.Type != sse.Notification {
 			return
 		}
 		mu.Lock()

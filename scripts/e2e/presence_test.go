@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/client"
-	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/sse"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
 )
 
@@ -197,9 +197,9 @@ func (a *attack) openTabs(anns int, ann *client.Client, bens int, ben *client.Cl
 		}
 		one := &follower{ready: make(chan struct{}), seen: make(chan struct{}, 100)}
 		var connected atomic.Bool
-		stream := &client.Stream{Client: user, Path: "/notifications/stream", Raw: func(e ssetest.Event) {
+		stream := &client.Stream{Client: user, Path: "/notifications/stream", Raw: func(e sse.Event) {
 			switch {
-			case e.Type == ssetest.Notification:
+			case e.Type == sse.Notification:
 				one.seen <- struct{}{}
 			case !connected.Swap(true):
 				close(one.ready)

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cityconnect/cityconnect/platform/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 )
 
 // A process is a service that a test starts, breaks and starts again.

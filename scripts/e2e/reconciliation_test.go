@@ -12,8 +12,8 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/rabbittest"
 )
 
 // A reconciling is a stack whose groups compare from the beginning.

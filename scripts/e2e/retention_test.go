@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/client"
-	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/sse"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/ssetest"
 )
 
 // A stream is shortened while others write to it. Connected readers see nothing of
@@ -114,11 +115,11 @@ func (c *stack) resume(user *client.Client, cursor string, last int) (types []st
 	})
 	quiet := time.AfterFunc(eventually.Patience, end)
 	defer quiet.Stop()
-	stream := &client.Stream{Client: user, Path: "/notifications/stream", LastID: cursor, Raw: func(e ssetest.Event) {
+	stream := &client.Stream{Client: user, Path: "/notifications/stream", LastID: cursor, Raw: func(e sse.Event) {
 		switch e.Type {
-		case ssetest.Notification:
+		case sse.Notification:
 			notifications++
-		case ssetest.Reset:
+		case sse.Reset:
 			var why struct{ Reason string }
 			_ = json.Unmarshal(e.Data, &why) // an empty reason is wrong, too
 			types = append(types, "reset "+why.Reason)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/cityconnect/cityconnect/migrations"
-	"github.com/cityconnect/cityconnect/platform/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 )
 
 // A service that is newer than its schema is not ready, and waits: no message

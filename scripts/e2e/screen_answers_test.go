@@ -16,7 +16,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/platform/openapi/openapitest"
+	"github.com/cityconnect/cityconnect/platform/testing/openapitest"
 )
 
 var updateAnswers = flag.Bool("update-answers", false, "write the answers that the page's tests show in its screens")

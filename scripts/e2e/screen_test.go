@@ -12,8 +12,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/client"
-	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/sse"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/ssetest"
 )
 
 // The types of notification.
@@ -51,7 +52,7 @@ func watch(t *testing.T, user *client.Client) *screen {
 	var once sync.Once
 	s.stream = &client.Stream{
 		Client: user, Path: "/notifications/stream", MaxWait: 200 * time.Millisecond,
-		Raw: func(e ssetest.Event) {
+		Raw: func(e sse.Event) {
 			s.show(e)
 			once.Do(func() { close(ready) })
 		},
@@ -73,11 +74,11 @@ func watch(t *testing.T, user *client.Client) *screen {
 	return s
 }
 
-func (s *screen) show(e ssetest.Event) {
+func (s *screen) show(e sse.Event) {
 	s.ledger.Observe(e)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e.Type == ssetest.Notification {
+	if e.Type == sse.Notification {
 		var n client.Notification
 		if err := json.Unmarshal(e.Data, &n); err != nil {
 			s.t.Errorf("notification %s: %v", e.Data, err)

@@ -22,7 +22,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/platform/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 )
 
 // Operators make mistakes at the servers while people use the city: the mail

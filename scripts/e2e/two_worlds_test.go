@@ -24,8 +24,8 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/sse"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
 )
 
@@ -685,10 +685,10 @@ type feed struct {
 func (c *stack) listenToFeed() *feed {
 	c.t.Helper()
 	f, ready := &feed{}, make(chan struct{})
-	s := &client.Stream{Client: c.Client, Path: "/feed/stream", Raw: func(e ssetest.Event) {
+	s := &client.Stream{Client: c.Client, Path: "/feed/stream", Raw: func(e sse.Event) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if e.Type == ssetest.Ready {
+		if e.Type == sse.Ready {
 			close(ready)
 			return
 		}

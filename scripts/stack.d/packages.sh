@@ -3,7 +3,7 @@
 # programs are wanted: no system server is started, enabled or configured.
 
 # missing_packages prints the Debian packages whose programs are not there. The
-# servers are looked for where platform/devserver finds them.
+# servers are looked for where platform/testing/devserver finds them.
 missing_packages() {
   compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || compgen -G '/usr/pgsql-*/bin/initdb' >/dev/null ||
     compgen -G '/opt/homebrew/opt/postgresql@*/bin/initdb' >/dev/null || has initdb || echo postgresql

@@ -16,7 +16,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/push/pushtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/platform/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 )
 
 // Kills lose no push. One that was taken and not written down is sent once more,

@@ -17,9 +17,10 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
-	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/sse"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/rabbittest"
+	"github.com/cityconnect/cityconnect/platform/testing/ssetest"
 )
 
 // page opens an EventSource and leaves it alone. It reports every event to the
@@ -219,7 +220,7 @@ func (g *gateway) pass(w http.ResponseWriter, r *http.Request) {
 
 // seen records an event that the page reports.
 func (g *gateway) seen(_ http.ResponseWriter, r *http.Request) {
-	var e ssetest.Event
+	var e sse.Event
 	if err := json.NewDecoder(r.Body).Decode(&e); err != nil {
 		g.t.Errorf("report of the page: %v", err)
 	}
@@ -227,7 +228,7 @@ func (g *gateway) seen(_ http.ResponseWriter, r *http.Request) {
 		g.t.Error("the browser gave up")
 	}
 	g.ledger.Observe(e)
-	if e.Type == ssetest.Ready {
+	if e.Type == sse.Ready {
 		g.readies.Add(1)
 	}
 }

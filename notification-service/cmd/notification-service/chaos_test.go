@@ -18,9 +18,9 @@ import (
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/platform/backoff"
-	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/rabbittest"
+	"github.com/cityconnect/cityconnect/platform/testing/ssetest"
 )
 
 // chaosPlan says how much happens. `make chaos-stream` sets the variables for

@@ -13,10 +13,11 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/platform/processtest"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/sse"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/processtest"
+	"github.com/cityconnect/cityconnect/platform/testing/ssetest"
 )
 
 func TestMain(m *testing.M) { processtest.Main(m, main) }
@@ -91,7 +92,7 @@ func (r *replica) open(token, lastID string) *ssetest.Stream {
 }
 
 // expect returns the next event, which must be of the type; heartbeats aside.
-func expect(t testing.TB, s *ssetest.Stream, kind string) ssetest.Event {
+func expect(t testing.TB, s *ssetest.Stream, kind string) sse.Event {
 	t.Helper()
 	watchdog := time.AfterFunc(eventually.Patience, s.Close)
 	defer watchdog.Stop()

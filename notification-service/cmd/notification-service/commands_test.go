@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
-	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/platform/processtest"
-	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/processtest"
+	"github.com/cityconnect/cityconnect/platform/testing/rabbittest"
 )
 
 // Operators are shown that a queue was deleted with what it held, and what to do,

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
-	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/testing/rabbittest"
+	"github.com/cityconnect/cityconnect/platform/testing/ssetest"
 )
 
 // Told to end, the service sends its clients away one after the other, each

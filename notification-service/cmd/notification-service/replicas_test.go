@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
-	"github.com/cityconnect/cityconnect/platform/rabbit/rabbittest"
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/sse"
+	"github.com/cityconnect/cityconnect/platform/testing/rabbittest"
 )
 
 // A message arrives in the stream, also when the process is killed between the
@@ -63,7 +63,7 @@ func TestReplicasAnnounce(t *testing.T) {
 
 // members returns those of an event's data, which are strings, numbers and
 // booleans.
-func members(t *testing.T, e ssetest.Event) map[string]any {
+func members(t *testing.T, e sse.Event) map[string]any {
 	t.Helper()
 	var m map[string]any
 	if err := json.Unmarshal(e.Data, &m); err != nil {

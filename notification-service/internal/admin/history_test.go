@@ -7,7 +7,7 @@ import (
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
 	"github.com/cityconnect/cityconnect/notification-service/internal/admin"
 	"github.com/cityconnect/cityconnect/platform/auth"
-	"github.com/cityconnect/cityconnect/platform/consumer/consumertest"
+	"github.com/cityconnect/cityconnect/platform/testing/consumertest"
 )
 
 // The console has the past of the queues at once, also that which other replicas

@@ -3,7 +3,7 @@ package admin
 import (
 	"testing"
 
-	"github.com/cityconnect/cityconnect/platform/openapi/openapitest"
+	"github.com/cityconnect/cityconnect/platform/testing/openapitest"
 )
 
 // Between the database and an answer, no field gets lost. The compiler does not

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/config"
-	"github.com/cityconnect/cityconnect/platform/config/configtest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/testing/configtest"
 )
 
 func TestDefaults(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
-	"github.com/cityconnect/cityconnect/platform/config/configtest"
+	"github.com/cityconnect/cityconnect/platform/testing/configtest"
 )
 
 func TestWorkerDefaults(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/failure"
-	"github.com/cityconnect/cityconnect/platform/onejson"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/platform/text"
 )
 
 // nameless returns the body of a message as it would have been, had the report been
@@ -25,7 +25,7 @@ import (
 // be: it keeps the report's id alone. No consumer can read such a body, so that nothing is
 // lost that could have had an effect.
 func nameless(body []byte, report uuid.UUID) (_ []byte, changed bool) {
-	value, err := onejson.Decode(body)
+	value, err := text.JSON(body)
 	object, ok := value.(map[string]any)
 	if err != nil || !ok {
 		return []byte(`{"report_id":"` + report.String() + `"}`), true
@@ -76,7 +76,7 @@ func withoutNames(value any, report uuid.UUID, nested int) (_ any, changed bool)
 		if !strings.Contains(v, "{") {
 			return v, false
 		}
-		inner, err := onejson.Decode([]byte(v))
+		inner, err := text.JSON([]byte(v))
 		if err != nil || nested == maxNested {
 			return "", true
 		}
@@ -149,7 +149,7 @@ const forgetPlaceSQL = `
 
 // isObject reports whether a body is what nameless can take apart.
 func isObject(body []byte) bool {
-	value, err := onejson.Decode(body)
+	value, err := text.JSON(body)
 	_, ok := value.(map[string]any)
 	return err == nil && ok
 }

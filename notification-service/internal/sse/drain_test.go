@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
-	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/ssetest"
 )
 
 // Draining closes all streams evenly, each with its own time to come back, and

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	platformsse "github.com/cityconnect/cityconnect/platform/sse"
 )
 
 // The feed says at its beginning for how long nothing has happened, so that a
@@ -32,7 +32,7 @@ func TestFeedTellsHowLongItWasQuiet(t *testing.T) {
 }
 
 // quietFor reads for how long ready says that nothing has happened.
-func quietFor(t *testing.T, e ssetest.Event) time.Duration {
+func quietFor(t *testing.T, e platformsse.Event) time.Duration {
 	t.Helper()
 	var data struct {
 		QuietMS *int64 `json:"quiet_ms"`

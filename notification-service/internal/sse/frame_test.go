@@ -13,7 +13,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/sse"
 )
 
 // FuzzFrame holds that whatever a title contains, the parser of another
@@ -58,7 +58,7 @@ func check(t *testing.T, wire []byte, n notification.Notification, want []byte) 
 		}
 		got = append(got, event{e.Type, e.LastEventID, e.Data})
 	}
-	p := ssetest.NewParser(bytes.NewReader(wire), "")
+	p := sse.NewParser(bytes.NewReader(wire), "")
 	for i, e := range got {
 		own, err := p.Next()
 		if read := (event{own.Type, own.ID, string(own.Data)}); err != nil || read != e {
@@ -97,7 +97,7 @@ func TestTwoPositions(t *testing.T) {
 	c.follow(&topic{})
 	c.startAt(notification.Cursor{{Epoch: "own", Seq: 3}, {Epoch: "abc", Seq: 7}})
 	wire := c.render(nil, queuedFrame{f, &c.subs[1]})
-	e, err := ssetest.NewParser(bytes.NewReader(wire), "").Next()
+	e, err := sse.NewParser(bytes.NewReader(wire), "").Next()
 	if err != nil || e.ID != "v1.own.3.abc.8" {
 		t.Errorf("id %q (error %v), want v1.own.3.abc.8", e.ID, err)
 	}

@@ -21,9 +21,10 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/platform/ssetest"
-	"github.com/cityconnect/cityconnect/platform/testlog"
+	platformsse "github.com/cityconnect/cityconnect/platform/sse"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/ssetest"
+	"github.com/cityconnect/cityconnect/platform/testing/testlog"
 )
 
 // writers are both ways of writing, which every promise holds for.
@@ -142,7 +143,7 @@ func (h *harness) tell(users ...string) notification.Batch {
 }
 
 // next returns the next event other than a heartbeat.
-func next(t *testing.T, s *ssetest.Stream) ssetest.Event {
+func next(t *testing.T, s *ssetest.Stream) platformsse.Event {
 	t.Helper()
 	watchdog := time.AfterFunc(eventually.Patience, s.Close)
 	defer watchdog.Stop()
@@ -158,7 +159,7 @@ func next(t *testing.T, s *ssetest.Stream) ssetest.Event {
 }
 
 // expect reads an event of the type and returns it.
-func expect(t *testing.T, s *ssetest.Stream, kind string) ssetest.Event {
+func expect(t *testing.T, s *ssetest.Stream, kind string) platformsse.Event {
 	t.Helper()
 	e := next(t, s)
 	if e.Type != kind {
@@ -179,7 +180,7 @@ func expectSeqs(t *testing.T, s *ssetest.Stream, epoch string, seqs ...int64) {
 }
 
 // unread returns the count in the data of a ready event.
-func unread(t *testing.T, e ssetest.Event) int64 {
+func unread(t *testing.T, e platformsse.Event) int64 {
 	t.Helper()
 	var data struct {
 		UnreadCount int64 `json:"unread_count"`

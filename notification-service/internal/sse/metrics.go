@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
-	"github.com/cityconnect/cityconnect/platform/exemplar"
+	"github.com/cityconnect/cityconnect/platform/metric"
 )
 
 // latencyBuckets run from what a write on the loopback takes to what a user
@@ -29,7 +29,7 @@ type metrics struct {
 	events        prometheus.Counter
 	bytes         prometheus.Counter
 	overflows     prometheus.Counter
-	commitToFlush *exemplar.Histogram
+	commitToFlush *metric.Histogram
 	replayed      prometheus.Counter
 	repairs       prometheus.Counter
 	positionLag   prometheus.Gauge
@@ -56,7 +56,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		events:      count("sse_events_total", "Events of the feed and the officials' stream written."),
 		bytes:       count("sse_bytes_total", "Bytes of the events of the feed and the officials' stream written."),
 		overflows:   count("sse_overflows_total", "Clients disconnected because too much waited for them."),
-		commitToFlush: exemplar.New(reg, prometheus.HistogramOpts{
+		commitToFlush: metric.NewHistogram(reg, prometheus.HistogramOpts{
 			Name: "sse_commit_to_flush_seconds", Help: "From the commit of an event of the feed or the officials' stream to its write into a client's socket.",
 			Buckets: latencyBuckets,
 		}),

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
-	"github.com/cityconnect/cityconnect/platform/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 )
 
 // A notification to one reader changes no metric: a voter on an anonymous report does

@@ -9,8 +9,8 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/ssetest"
 )
 
 // The progress of a photo is sent to its uploader alone, in every tab. It moves no

@@ -13,7 +13,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/sse"
 )
 
 // A countingConn takes everything and counts.
@@ -98,7 +98,7 @@ func TestStreamEndsBeforeItsToken(t *testing.T) {
 			if ended.After(expiry) {
 				t.Errorf("the stream of a token for %s ended %s after it", life, ended.Sub(expiry))
 			}
-			p := ssetest.NewParser(bytes.NewReader(last), "")
+			p := sse.NewParser(bytes.NewReader(last), "")
 			_, _ = p.Next() // the last frame is not an event
 			if back := ended.Add(p.Retry()).Sub(expiry); back < 0 || back > 2*time.Second {
 				t.Errorf("the client of a token for %s is to come back %s after its end, want soon after", life, back)

@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/cityconnect/cityconnect/platform/short"
+	"github.com/cityconnect/cityconnect/platform/testing/short"
 )
 
 // The sources make exactly what is committed in dist. Where there is no Node,

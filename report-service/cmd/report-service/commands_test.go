@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
-	"github.com/cityconnect/cityconnect/platform/processtest"
+	"github.com/cityconnect/cityconnect/platform/testing/processtest"
 )
 
 // The log says who republished messages, of which time, and how many.

@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/migrations/pgtest"
-	"github.com/cityconnect/cityconnect/platform/eventually"
-	"github.com/cityconnect/cityconnect/platform/processtest"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/processtest"
 )
 
 func TestMain(m *testing.M) { processtest.Main(m, main) }

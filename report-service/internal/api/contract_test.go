@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cityconnect/cityconnect/platform/openapi/openapitest"
+	"github.com/cityconnect/cityconnect/platform/testing/openapitest"
 )
 
 // document is what every answer in these tests is held to.

@@ -3,7 +3,7 @@ package api
 import (
 	"testing"
 
-	"github.com/cityconnect/cityconnect/platform/openapi/openapitest"
+	"github.com/cityconnect/cityconnect/platform/testing/openapitest"
 )
 
 // Between the database and an answer to operators, no field gets lost.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cityconnect/cityconnect/platform/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 	"github.com/cityconnect/cityconnect/report-service/internal/clamd"
 )
 

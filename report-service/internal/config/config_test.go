@@ -4,8 +4,8 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/cityconnect/cityconnect/platform/config/configtest"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/testing/configtest"
 	"github.com/cityconnect/cityconnect/report-service/internal/config"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cityconnect/cityconnect/platform/config/configtest"
+	"github.com/cityconnect/cityconnect/platform/testing/configtest"
 	"github.com/cityconnect/cityconnect/report-service/internal/config"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )

@@ -19,9 +19,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
-	"github.com/cityconnect/cityconnect/platform/openapi/openapitest"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/platform/testing/openapitest"
 	"github.com/cityconnect/cityconnect/report-service/internal/open311"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )

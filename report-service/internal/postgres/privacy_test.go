@@ -10,7 +10,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/schedule"
-	"github.com/cityconnect/cityconnect/platform/schedule/scheduletest"
+	"github.com/cityconnect/cityconnect/platform/testing/scheduletest"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 

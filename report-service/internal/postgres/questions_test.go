@@ -13,7 +13,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/fault"
-	"github.com/cityconnect/cityconnect/platform/schedule/scheduletest"
+	"github.com/cityconnect/cityconnect/platform/testing/scheduletest"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 	"github.com/cityconnect/cityconnect/report-service/internal/upkeep"
 )

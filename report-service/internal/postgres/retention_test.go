@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/cityconnect/cityconnect/platform/retention"
-	"github.com/cityconnect/cityconnect/platform/schedule/scheduletest"
+	"github.com/cityconnect/cityconnect/platform/testing/scheduletest"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 	"github.com/cityconnect/cityconnect/report-service/internal/upkeep"
 )

@@ -9,8 +9,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/platform/exemplar"
-	"github.com/cityconnect/cityconnect/platform/stats"
+	"github.com/cityconnect/cityconnect/platform/metric"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
@@ -22,7 +21,7 @@ type metrics struct {
 	refused         *prometheus.CounterVec
 	overtaken       prometheus.Counter
 	confirmSeconds  prometheus.Summary
-	commitSeconds   *exemplar.Histogram
+	commitSeconds   *metric.Histogram
 	recordSeconds   prometheus.Histogram
 	readSeconds     prometheus.Histogram
 	connects        prometheus.Counter
@@ -34,7 +33,7 @@ type metrics struct {
 	wakeupsSent     prometheus.Counter
 	wakeupsReceived prometheus.Counter
 
-	rate stats.Rate // of published messages
+	rate metric.Rate // of published messages
 }
 
 // Values of the label reason: why a message was refused.
@@ -67,7 +66,7 @@ func newMetrics(registry prometheus.Registerer, window int, leases *shards.Lease
 			// With few messages, a p99 needs a minute of them to be meaningful.
 			Objectives: map[float64]float64{0.5: 0.01, 0.99: 0.001}, MaxAge: time.Minute,
 		}),
-		commitSeconds: exemplar.New(registry, prometheus.HistogramOpts{
+		commitSeconds: metric.NewHistogram(registry, prometheus.HistogramOpts{
 			Name: "relay_commit_to_confirm_seconds", Help: "Time from the row's transaction to its confirm.", Buckets: latencies,
 		}),
 		recordSeconds:   histogram("record_seconds", "Time to record one batch of results."),
@@ -100,7 +99,7 @@ func newMetrics(registry prometheus.Registerer, window int, leases *shards.Lease
 // confirmQuantiles returns the median and the 99th percentile of the time from
 // publish to confirm over about the last minute; zero if there was none.
 func (m *metrics) confirmQuantiles() (p50, p99 time.Duration) {
-	return stats.Quantiles(m.confirmSeconds)
+	return metric.Quantiles(m.confirmSeconds)
 }
 
 // taken returns how many messages queues took since the start.

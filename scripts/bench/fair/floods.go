@@ -17,7 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/client"
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/sse"
 	"github.com/cityconnect/cityconnect/scripts/bench/internal/testbed"
 	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )
@@ -136,10 +136,10 @@ func streams(_ context.Context, _ *bench, who account) (attack, settling, error)
 		if response.StatusCode != http.StatusOK {
 			return response.StatusCode, nil
 		}
-		switch event, err := ssetest.NewParser(response.Body, "").Next(); {
+		switch event, err := sse.NewParser(response.Body, "").Next(); {
 		case errors.Is(err, io.EOF): // it is to come back later
 			return http.StatusTooManyRequests, nil
-		case err == nil && event.Type != ssetest.Ready:
+		case err == nil && event.Type != sse.Ready:
 			return 0, fmt.Errorf("a stream began with %s", event.Type)
 		default:
 			return http.StatusOK, err

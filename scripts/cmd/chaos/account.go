@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/testing/ssetest"
 	"github.com/cityconnect/cityconnect/scripts/internal/stats"
 	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cityconnect/cityconnect/platform/devserver"
+	"github.com/cityconnect/cityconnect/platform/testing/devserver"
 )
 
 // Clusters have faults of their own, and single servers have others.

@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cityconnect/cityconnect/platform/devserver"
+	"github.com/cityconnect/cityconnect/platform/testing/devserver"
 	"github.com/cityconnect/cityconnect/scripts/internal/proc"
 	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cityconnect/cityconnect/platform/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 	"github.com/cityconnect/cityconnect/scripts/internal/proc"
 	"github.com/cityconnect/cityconnect/scripts/internal/wait"
 )

@@ -25,7 +25,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cityconnect/cityconnect/platform/devserver"
+	"github.com/cityconnect/cityconnect/platform/testing/devserver"
 )
 
 // The first thread runs main: become then ends the others, and never the one that

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cityconnect/cityconnect/platform/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 )
 
 // Neither log holds a query string, since people search for names, nor an

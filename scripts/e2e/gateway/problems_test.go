@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cityconnect/cityconnect/platform/eventually"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 	"github.com/cityconnect/cityconnect/scripts/internal/gatewaytest"
 )
 

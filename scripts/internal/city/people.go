@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cityconnect/cityconnect/platform/client"
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/sse"
+	"github.com/cityconnect/cityconnect/platform/testing/ssetest"
 )
 
 // Entering is how many people sign in or open their screens at a time.
@@ -72,12 +73,12 @@ func (s *Screens) Open(ctx context.Context, user *client.Client, show func(clien
 	ready := make(chan struct{})
 	opened := sync.OnceFunc(func() { close(ready) })
 	screen := &Screen{}
-	screen.stream = &client.Stream{Client: user, Path: "/notifications/stream", Raw: func(e ssetest.Event) {
+	screen.stream = &client.Stream{Client: user, Path: "/notifications/stream", Raw: func(e sse.Event) {
 		screen.ledger.Observe(e)
 		switch e.Type {
-		case ssetest.Ready:
+		case sse.Ready:
 			opened()
-		case ssetest.Notification:
+		case sse.Notification:
 			var n client.Notification
 			if err := json.Unmarshal(e.Data, &n); err != nil {
 				s.dark <- fmt.Errorf("a notification is not JSON: %w", err)

@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/cityconnect/cityconnect/platform/devserver"
-	"github.com/cityconnect/cityconnect/platform/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/devserver"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 )
 
 // A Gateway is nginx with the template of Compose and the native stack.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cityconnect/cityconnect/platform/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 )
 
 func TestProcessorTime(t *testing.T) {

@@ -30,7 +30,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cityconnect/cityconnect/platform/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 )
 
 // A Service is a push service. Its clients trust Roots.

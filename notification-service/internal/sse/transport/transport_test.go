@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
-	"github.com/cityconnect/cityconnect/platform/eventually"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 )
 
 // A source is a queue of bytes. It keeps the rules of transport.Source, and

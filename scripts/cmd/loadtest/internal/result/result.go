@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cityconnect/cityconnect/platform/ssetest"
+	"github.com/cityconnect/cityconnect/platform/testing/ssetest"
 	"github.com/cityconnect/cityconnect/scripts/cmd/loadtest/internal/latency"
 	"github.com/cityconnect/cityconnect/scripts/internal/city"
 	"github.com/cityconnect/cityconnect/scripts/internal/stats"

@@ -37,11 +37,6 @@ type ReplayMessage struct {
 	Headers    json.RawMessage
 }
 
-// A Forwarder publishes under confirm; forwarder.Forwarder is one.
-type Forwarder interface {
-	Forward(ctx context.Context, exchange, key string, msg amqp.Publishing) error
-}
-
 // A Replayer works at the replays that operators asked for, one at a time.
 // Several replicas may run one; they share the replays by lease. A message that
 // cannot be sent comes back to the archive.
@@ -50,14 +45,14 @@ type Forwarder interface {
 // died in between, is sent twice, under the same id: it has one effect.
 type Replayer struct {
 	store     *Store
-	forwarder Forwarder
+	forwarder *forwarder.Forwarder
 	owner     uuid.UUID
 	log       zerolog.Logger
 }
 
-// NewReplayer returns a Replayer that sends by forwarder.
-func NewReplayer(store *Store, forwarder Forwarder, log zerolog.Logger) *Replayer {
-	return &Replayer{store: store, forwarder: forwarder, owner: uuid.New(), log: log}
+// NewReplayer returns a Replayer that sends by fwd.
+func NewReplayer(store *Store, fwd *forwarder.Forwarder, log zerolog.Logger) *Replayer {
+	return &Replayer{store: store, forwarder: fwd, owner: uuid.New(), log: log}
 }
 
 // Run works until ctx ends.

@@ -44,7 +44,17 @@ func (d *Document) Mount(r chi.Router, errs service.Errors, parts ...Operations)
 }
 
 // PathID returns the id with that name in the path of a request that the document let pass.
-func PathID(r *http.Request, name string) uuid.UUID { return uuid.MustParse(r.PathValue(name)) }
+func PathID(r *http.Request, name string) uuid.UUID { return id(r.PathValue(name)) }
+
+// QueryID returns the id with that name in the query of a request that the document let
+// pass; uuid.Nil without one.
+func QueryID(r *http.Request, name string) uuid.UUID { return id(r.URL.Query().Get(name)) }
+
+// id returns the id that text is, or uuid.Nil, which nothing has.
+func id(text string) uuid.UUID {
+	found, _ := uuid.Parse(text)
+	return found
+}
 
 func (op *operation) handler(h service.HandlerFunc, errs service.Errors) http.Handler {
 	checked := errs.Handle(func(w http.ResponseWriter, r *http.Request) error {

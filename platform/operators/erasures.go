@@ -51,7 +51,7 @@ func listErasures(e Eraser) service.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		return service.Encode(w, http.StatusOK, erasureList{each(list, erasureOf)})
+		return service.Encode(w, http.StatusOK, erasureList{service.Each(list, erasureOf)})
 	}
 }
 
@@ -76,7 +76,7 @@ type erasureView struct {
 
 func erasureOf(e erasure.Erasure) erasureView {
 	view := erasureView{
-		ID: e.ID, Actor: e.Actor, State: "running", RequestedAt: e.RequestedAt, DoneAt: orZero(e.DoneAt), Removed: e.Removed, Left: e.Left,
+		ID: e.ID, Actor: e.Actor, State: "running", RequestedAt: e.RequestedAt, DoneAt: service.OrZero(e.DoneAt), Removed: e.Removed, Left: e.Left,
 	}
 	if e.DoneAt != nil {
 		view.State = "done"

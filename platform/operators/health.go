@@ -12,7 +12,7 @@ import (
 // HealthOperations are those on what m has read. They need no database.
 func HealthOperations(m *monitor.Monitor) openapi.Operations {
 	return openapi.Operations{"readHealth": timed(func(w http.ResponseWriter, _ *http.Request) error {
-		return service.Encode(w, http.StatusOK, health{At: time.Now(), Parts: each(m.Statuses(), healthPartOf)})
+		return service.Encode(w, http.StatusOK, health{At: time.Now(), Parts: service.Each(m.Statuses(), healthPartOf)})
 	})}
 }
 
@@ -33,7 +33,7 @@ type healthPart struct {
 
 func healthPartOf(s monitor.Status) healthPart {
 	return healthPart{
-		Name: s.Name, State: s.State, Cause: s.Cause, Names: each(s.Names, func(name string) string { return name }),
+		Name: s.Name, State: s.State, Cause: s.Cause, Names: service.Each(s.Names, func(name string) string { return name }),
 		Count: s.Count, Since: s.Since, ReadAt: s.ReadAt,
 	}
 }

@@ -25,7 +25,7 @@ func History(read func(ctx context.Context, span time.Duration) (history.History
 		for _, all := range []map[string][]float64{h.Counters, h.Levels} {
 			for figure, values := range all {
 				name, queue, _ := strings.Cut(figure, " ")
-				view.Series = append(view.Series, series{Name: name, Queue: queue, Runs: each(history.Runs(values), historyRunOf)})
+				view.Series = append(view.Series, series{Name: name, Queue: queue, Runs: service.Each(history.Runs(values), historyRunOf)})
 			}
 		}
 		slices.SortFunc(view.Series, func(a, b series) int {

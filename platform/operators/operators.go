@@ -10,7 +10,6 @@ package operators
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/cityconnect/cityconnect/platform/service"
 )
@@ -22,20 +21,3 @@ func timed(h service.HandlerFunc) service.Operation {
 
 // limit reads the number of requested items.
 func limit(r *http.Request) int { return int(service.Number(r.URL.Query().Get("limit"))) }
-
-// orZero returns what t points to, or the zero time, which the answer leaves out.
-func orZero(t *time.Time) (value time.Time) {
-	if t != nil {
-		value = *t
-	}
-	return value
-}
-
-// each returns the views of items; for no items it is an empty list and not null.
-func each[From, To any](items []From, view func(From) To) []To {
-	views := make([]To, len(items))
-	for i, item := range items {
-		views[i] = view(item)
-	}
-	return views
-}

@@ -41,7 +41,7 @@ func readReconciliation(of Reconciliation) service.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		return service.Encode(w, http.StatusOK, reconciliationView{each(groups, reconciliationGroupOf)})
+		return service.Encode(w, http.StatusOK, reconciliationView{service.Each(groups, reconciliationGroupOf)})
 	}
 }
 
@@ -62,7 +62,7 @@ func listMissing(of Reconciliation) service.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		page := missingPage{Messages: each(found[:min(limit(r), len(found))], missingMessageOf)}
+		page := missingPage{Messages: service.Each(found[:min(limit(r), len(found))], missingMessageOf)}
 		if len(found) > limit(r) {
 			page.NextCursor = cursorBehind(found[limit(r)-1])
 			service.NextLink(w, r, page.NextCursor)

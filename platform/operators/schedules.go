@@ -37,7 +37,7 @@ func listSchedules(s Schedules) service.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		return service.Encode(w, http.StatusOK, scheduleList{each(list, scheduleOf)})
+		return service.Encode(w, http.StatusOK, scheduleList{service.Each(list, scheduleOf)})
 	}
 }
 
@@ -53,7 +53,7 @@ func listScheduleRuns(s Schedules) service.HandlerFunc {
 			return err
 		}
 		now := time.Now()
-		page := runPage{Runs: each(runs, func(r schedule.Run) run { return runOf(r, now) })}
+		page := runPage{Runs: service.Each(runs, func(r schedule.Run) run { return runOf(r, now) })}
 		if n := len(runs); n > 0 && n == limit(r) {
 			page.NextCursor = strconv.FormatInt(runs[n-1].Due.UnixMicro(), 10)
 			service.NextLink(w, r, page.NextCursor)
@@ -129,6 +129,6 @@ func scheduleOf(s schedule.Schedule) scheduleView {
 func runOf(r schedule.Run, now time.Time) run {
 	return run{
 		Period: r.Period, State: r.State, DueAt: r.Due, Done: r.Done, Total: r.Total, Failures: r.Failures, Times: r.Times, Error: r.Error,
-		StartedAt: orZero(r.StartedAt), EndedAt: orZero(r.EndedAt), EndsAt: orZero(r.Ends(now)),
+		StartedAt: service.OrZero(r.StartedAt), EndedAt: service.OrZero(r.EndedAt), EndsAt: service.OrZero(r.Ends(now)),
 	}
 }

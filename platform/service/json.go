@@ -99,3 +99,20 @@ func NextLink(w http.ResponseWriter, r *http.Request, cursor string) {
 	query.Set("cursor", cursor)
 	w.Header().Set("Link", fmt.Sprintf(`<%s?%s>; rel="next"`, r.URL.Path, query.Encode()))
 }
+
+// Each returns the views of items for an answer; of none it is an empty list and not null.
+func Each[From, To any](items []From, view func(From) To) []To {
+	views := make([]To, len(items))
+	for i, item := range items {
+		views[i] = view(item)
+	}
+	return views
+}
+
+// OrZero returns what p points to, or the zero value, which an answer leaves out.
+func OrZero[T any](p *T) (value T) {
+	if p != nil {
+		value = *p
+	}
+	return value
+}

@@ -53,7 +53,7 @@ func (a *API) listDelayed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer := notificationapi.DelayedMessagePage{Items: each(entries[:min(limit, len(entries))], delayedOf)}
+	answer := notificationapi.DelayedMessagePage{Items: service.Each(entries[:min(limit, len(entries))], delayedOf)}
 	if len(entries) > limit {
 		answer.NextCursor = writePosition(entries[limit-1])
 	}

@@ -34,10 +34,10 @@ func readEmail(store EmailStore, rounding *crowd.Rounding, w http.ResponseWriter
 	}
 	return service.Encode(w, http.StatusOK, notificationapi.EmailStatus{
 		AsOf: figures.AsOf,
-		Lanes: each(figures.Lanes, func(l email.LaneStatus) notificationapi.MailLane {
-			return notificationapi.MailLane{Lane: l.Lane, Waiting: int32(l.Waiting), WaitingSince: valueOf(l.Since)}
+		Lanes: service.Each(figures.Lanes, func(l email.LaneStatus) notificationapi.MailLane {
+			return notificationapi.MailLane{Lane: l.Lane, Waiting: int32(l.Waiting), WaitingSince: service.OrZero(l.Since)}
 		}),
-		Bounces: each(figures.Bounces, func(b email.BounceCount) notificationapi.MailBounces {
+		Bounces: service.Each(figures.Bounces, func(b email.BounceCount) notificationapi.MailBounces {
 			return notificationapi.MailBounces{Lane: b.Lane, Code: b.Code, Hard: b.Hard, Count: int32(b.People)}
 		}),
 	})

@@ -60,7 +60,7 @@ func (a *API) stats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, notificationapi.DeadLetterStats{Items: each(stats, statOf)})
+	return service.Encode(w, http.StatusOK, notificationapi.DeadLetterStats{Items: service.Each(stats, statOf)})
 }
 
 // groups handles GET /admin/dlq/groups.
@@ -70,7 +70,7 @@ func (a *API) groups(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, notificationapi.DeadLetterGroups{Items: each(groups, groupOf)})
+	return service.Encode(w, http.StatusOK, notificationapi.DeadLetterGroups{Items: service.Each(groups, groupOf)})
 }
 
 // note handles PUT /admin/dlq/groups/note.
@@ -109,7 +109,7 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer := notificationapi.DeadLetterPage{Items: each(entries[:min(limit, len(entries))], letterOf)}
+	answer := notificationapi.DeadLetterPage{Items: service.Each(entries[:min(limit, len(entries))], letterOf)}
 	if len(entries) > limit {
 		answer.NextCursor = strconv.FormatInt(entries[limit-1].ID, 10)
 	}
@@ -123,7 +123,7 @@ func (a *API) read(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	letter := letterOf(entry)
-	letter.Attempts = each(attempts, attemptOf)
+	letter.Attempts = service.Each(attempts, attemptOf)
 	return service.Encode(w, http.StatusOK, letter)
 }
 
@@ -171,7 +171,7 @@ func (a *API) edit(w http.ResponseWriter, r *http.Request) error {
 	}
 	edit, err := deadletter.NewEdit(&entry, request.Body)
 	if broken, ok := errors.AsType[*deadletter.ContractError](err); ok {
-		return service.InvalidInput.New("", each(broken.Faults, func(text string) service.FieldError {
+		return service.InvalidInput.New("", service.Each(broken.Faults, func(text string) service.FieldError {
 			return service.FieldError{Pointer: "/body", Detail: text}
 		})...)
 	}
@@ -179,13 +179,13 @@ func (a *API) edit(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if request.DryRun {
-		return service.Encode(w, http.StatusOK, notificationapi.DeadLetterEdited{Changes: each(edit.Changes, changeOf)})
+		return service.Encode(w, http.StatusOK, notificationapi.DeadLetterEdited{Changes: service.Each(edit.Changes, changeOf)})
 	}
 	id, err := a.store.Edit(r.Context(), auth.Must(r).ID, entry.ID, edit)
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusCreated, notificationapi.DeadLetterEdited{ID: id, MessageID: edit.ID, Changes: each(edit.Changes, changeOf)})
+	return service.Encode(w, http.StatusCreated, notificationapi.DeadLetterEdited{ID: id, MessageID: edit.ID, Changes: service.Each(edit.Changes, changeOf)})
 }
 
 // discardOne handles POST /admin/dlq/messages/{id}/discard.
@@ -244,7 +244,7 @@ func (a *API) audit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer := notificationapi.AuditPage{Items: each(entries[:min(limit, len(entries))], auditOf)}
+	answer := notificationapi.AuditPage{Items: service.Each(entries[:min(limit, len(entries))], auditOf)}
 	if len(entries) > limit {
 		answer.NextCursor = strconv.FormatInt(entries[limit-1].ID, 10)
 	}

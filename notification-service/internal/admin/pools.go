@@ -37,8 +37,8 @@ func (a *API) poolOperations() openapi.Operations {
 // listPools handles GET /admin/workers.
 func (a *API) listPools(w http.ResponseWriter, _ *http.Request) error {
 	return service.Encode(w, http.StatusOK, notificationapi.WorkerPools{
-		Items: each(a.pools.Pools(), a.pool), Waiting: each(a.pools.Waiting(), waitingQueueOf),
-		Findings: each(a.checker.Findings(), findingOf), Nodes: each(a.checker.Nodes(), nodeOf),
+		Items: service.Each(a.pools.Pools(), a.pool), Waiting: service.Each(a.pools.Waiting(), waitingQueueOf),
+		Findings: service.Each(a.checker.Findings(), findingOf), Nodes: service.Each(a.checker.Nodes(), nodeOf),
 	})
 }
 

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/google/uuid"
-
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
@@ -48,7 +46,7 @@ func (a *API) createReplay(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, notificationapi.ReplayDryRun{WouldSend: int64(n), Groups: each(groups, groupOf)})
+	return service.Encode(w, http.StatusOK, notificationapi.ReplayDryRun{WouldSend: int64(n), Groups: service.Each(groups, groupOf)})
 }
 
 // replayOne handles POST /admin/dlq/messages/{id}/replay.
@@ -82,13 +80,12 @@ func (a *API) replays(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, notificationapi.Replays{Items: each(replays, replayOf)})
+	return service.Encode(w, http.StatusOK, notificationapi.Replays{Items: service.Each(replays, replayOf)})
 }
 
 // readReplay handles GET /admin/dlq/replays/{id}.
 func (a *API) readReplay(w http.ResponseWriter, r *http.Request) error {
-	id := uuid.MustParse(r.PathValue("id")) // the document let it pass
-	replay, err := a.store.Replay(r.Context(), id)
+	replay, err := a.store.Replay(r.Context(), openapi.PathID(r, "id"))
 	if err != nil {
 		return err
 	}
@@ -102,12 +99,11 @@ var replayActions = map[string]deadletter.ReplayState{
 
 // setReplayState handles POST /admin/dlq/replays/{id}/{action}.
 func (a *API) setReplayState(w http.ResponseWriter, r *http.Request) error {
-	id := uuid.MustParse(r.PathValue("id")) // the document let it pass
 	state, ok := replayActions[r.PathValue("action")]
 	if !ok {
 		return fmt.Errorf("action that the document let pass")
 	}
-	replay, err := a.store.SetReplayState(r.Context(), auth.Must(r).ID, id, state)
+	replay, err := a.store.SetReplayState(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), state)
 	if err != nil {
 		return err
 	}

@@ -27,24 +27,20 @@ func tell(stories Stories) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		var entries []story.Entry
 		if id := r.PathValue("id"); storable(id) { // others are unknown to the database
-			var report uuid.UUID
-			if text := r.URL.Query().Get("report_id"); text != "" {
-				report = uuid.MustParse(text) // the document let it pass
-			}
 			var err error
-			if entries, err = stories.Entries(r.Context(), id, report); err != nil {
+			if entries, err = stories.Entries(r.Context(), id, openapi.QueryID(r, "report_id")); err != nil {
 				return err
 			}
 		}
-		return service.Encode(w, http.StatusOK, notificationapi.MessageStory{Entries: each(entries, storyEntryOf)})
+		return service.Encode(w, http.StatusOK, notificationapi.MessageStory{Entries: service.Each(entries, storyEntryOf)})
 	}
 }
 
 func storyEntryOf(e story.Entry) notificationapi.StoryEntry {
 	return notificationapi.StoryEntry{
 		At: e.At, Kind: notificationapi.StoryEntryKind(e.Kind), Place: e.Place,
-		Attempts: valueOf(e.Attempts), Class: valueOf(e.Class), Reason: valueOf(e.Reason), Status: valueOf(e.Status),
-		DurationMs: valueOf(e.DurationMs), Until: valueOf(e.Until), State: notificationapi.DeliveryState(valueOf(e.State)),
-		DeadLetterID: valueOf(e.DeadLetter), DeliveryID: valueOf(e.Delivery), ReplayID: valueOf(e.Replay), Number: valueOf(e.Number),
+		Attempts: service.OrZero(e.Attempts), Class: service.OrZero(e.Class), Reason: service.OrZero(e.Reason), Status: service.OrZero(e.Status),
+		DurationMs: service.OrZero(e.DurationMs), Until: service.OrZero(e.Until), State: notificationapi.DeliveryState(service.OrZero(e.State)),
+		DeadLetterID: service.OrZero(e.DeadLetter), DeliveryID: service.OrZero(e.Delivery), ReplayID: service.OrZero(e.Replay), Number: service.OrZero(e.Number),
 	}
 }

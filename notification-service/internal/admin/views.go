@@ -12,17 +12,9 @@ import (
 	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
+	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
-
-// each returns the views of items; that of none is an empty list and not null.
-func each[From, To any](items []From, view func(From) To) []To {
-	views := make([]To, len(items))
-	for i, item := range items {
-		views[i] = view(item)
-	}
-	return views
-}
 
 // letterOf returns a dead letter as operators see it: persons who are named in it are
 // masked, and the recipient stays sealed.
@@ -31,28 +23,28 @@ func letterOf(e deadletter.Entry) notificationapi.DeadLetter {
 		ID: e.ID, Queue: e.Queue, MessageID: e.MessageID, Type: e.Type,
 		ErrorClass: e.Class, Error: e.Error, ErrorGroup: e.Group, Deaths: int32(e.Deaths),
 		FirstFailedAt: e.FirstFailedAt, FailedAt: e.FailedAt, ArchivedAt: e.ArchivedAt,
-		State: notificationapi.DeadLetterState(e.State), ClosedAt: valueOf(e.ClosedAt), CloseReason: e.CloseReason,
-		ParentID: valueOf(e.ParentID), ReplayID: valueOf(e.ReplayID),
+		State: notificationapi.DeadLetterState(e.State), ClosedAt: service.OrZero(e.ClosedAt), CloseReason: e.CloseReason,
+		ParentID: service.OrZero(e.ParentID), ReplayID: service.OrZero(e.ReplayID),
 		Properties: notificationapi.DeadLetterProperties{
 			ContentType: e.Properties.ContentType, AppID: e.Properties.AppID, Timestamp: e.Properties.Timestamp,
 		},
 		Headers: deadletter.MaskHeaders(e.Headers),
 		Body:    deadletter.MaskBody(e.Body),
-		Note:    noteOf(valueOf(e.Note)),
+		Note:    noteOf(service.OrZero(e.Note)),
 	}
 }
 
 func attemptOf(a deadletter.Attempt) notificationapi.DeadLetterAttempt {
 	return notificationapi.DeadLetterAttempt{
 		FailedAt: a.FailedAt, Retries: int32(a.Retries), RetryReason: a.RetryReason,
-		ErrorClass: a.Class, Error: a.Error, ReplayID: valueOf(a.ReplayID),
+		ErrorClass: a.Class, Error: a.Error, ReplayID: service.OrZero(a.ReplayID),
 	}
 }
 
 func statOf(s deadletter.Stat) notificationapi.DeadLetterStat {
 	return notificationapi.DeadLetterStat{
 		Queue: s.Queue, Open: int64(s.Open), Replaying: int64(s.Replaying),
-		Resolved: int64(s.Resolved), Discarded: int64(s.Discarded), OldestOpenAt: valueOf(s.OldestAt),
+		Resolved: int64(s.Resolved), Discarded: int64(s.Discarded), OldestOpenAt: service.OrZero(s.OldestAt),
 	}
 }
 
@@ -60,7 +52,7 @@ func groupOf(g deadletter.Group) notificationapi.DeadLetterGroup {
 	return notificationapi.DeadLetterGroup{
 		Queue: g.Queue, ErrorClass: g.Class, ErrorGroup: g.Group,
 		Open: int64(g.Open), Oldest: g.Oldest, Newest: g.Newest, SampleID: g.Sample,
-		Note: noteOf(valueOf(g.Note)),
+		Note: noteOf(service.OrZero(g.Note)),
 	}
 }
 
@@ -74,8 +66,8 @@ func changeOf(c deadletter.Change) notificationapi.DeadLetterChange {
 
 func auditOf(e audit.Entry) notificationapi.AuditEntry {
 	return notificationapi.AuditEntry{
-		ID: e.ID, At: e.At, Actor: e.Actor, Action: string(e.Action), DeadLetterID: valueOf(e.DeadLetter),
-		ReplayID: valueOf(e.Replay), Queue: valueOf(e.Queue), Detail: e.Detail,
+		ID: e.ID, At: e.At, Actor: e.Actor, Action: string(e.Action), DeadLetterID: service.OrZero(e.DeadLetter),
+		ReplayID: service.OrZero(e.Replay), Queue: service.OrZero(e.Queue), Detail: e.Detail,
 	}
 }
 
@@ -98,9 +90,9 @@ func replayOf(r deadletter.Replay) notificationapi.Replay {
 	return notificationapi.Replay{
 		ID: r.ID, CreatedAt: r.CreatedAt, Selection: selection, State: notificationapi.ReplayState(r.State),
 		Total: int64(r.Total), RatePerS: int32(r.PerSecond), Canary: int32(r.Canary),
-		Reason: r.Reason, EndedAt: valueOf(r.EndedAt), Actor: r.Actor, Queues: append([]string{}, r.Queues...), Causes: append([]string{}, r.Causes...),
+		Reason: r.Reason, EndedAt: service.OrZero(r.EndedAt), Actor: r.Actor, Queues: append([]string{}, r.Queues...), Causes: append([]string{}, r.Causes...),
 		Pending: int64(r.Pending), InFlight: int64(r.InFlight), Resolved: int64(r.Resolved), Failed: int64(r.Failed),
-		LastSentAt: valueOf(r.LastSent),
+		LastSentAt: service.OrZero(r.LastSent),
 	}
 }
 
@@ -137,13 +129,4 @@ func nodeOf(n topology.Node) notificationapi.BrokerNode {
 
 func findingOf(f topology.Finding) notificationapi.Finding {
 	return notificationapi.Finding{What: f.What, Remedy: f.Remedy}
-}
-
-// valueOf returns what p leads to, or the zero value, which is left out of the
-// answer.
-func valueOf[T any](p *T) (value T) {
-	if p != nil {
-		return *p
-	}
-	return value
 }

@@ -95,9 +95,6 @@ var Problems = map[fault.Kind]service.ProblemType{
 	webhook.Stale: {Status: http.StatusPreconditionFailed, Name: "stale-version", Title: "Somebody else has changed it"}, // of dead letters' notes, too,
 }
 
-// endpointID returns the id in the path, which the document let pass.
-func endpointID(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("id")) }
-
 // ifMatch returns the version in If-Match, which the document let pass; 0 is
 // any.
 func ifMatch(r *http.Request) int64 {
@@ -107,21 +104,17 @@ func ifMatch(r *http.Request) int64 {
 // list handles GET /admin/webhooks.
 func (a *Webhooks) list(w http.ResponseWriter, r *http.Request) error {
 	limit := int(service.Number(r.URL.Query().Get("limit")))
-	var before uuid.UUID
-	if cursor := r.URL.Query().Get("cursor"); cursor != "" {
-		before = uuid.MustParse(cursor)
-	}
-	endpoints, err := a.endpoints.List(r.Context(), before, limit+1)
+	endpoints, err := a.endpoints.List(r.Context(), openapi.QueryID(r, "cursor"), limit+1)
 	if err != nil {
 		return err
 	}
 	page := endpoints[:min(limit, len(endpoints))]
-	ids := each(page, func(e webhook.Endpoint) uuid.UUID { return e.ID })
+	ids := service.Each(page, func(e webhook.Endpoint) uuid.UUID { return e.ID })
 	summaries, err := a.endpoints.Summaries(r.Context(), ids)
 	if err != nil {
 		return err
 	}
-	answer := notificationapi.WebhookPage{Items: each(page, func(e webhook.Endpoint) notificationapi.Webhook { return webhookOf(e, summaries[e.ID]) })}
+	answer := notificationapi.WebhookPage{Items: service.Each(page, func(e webhook.Endpoint) notificationapi.Webhook { return webhookOf(e, summaries[e.ID]) })}
 	if len(endpoints) > len(page) {
 		answer.NextCursor = page[len(page)-1].ID.String()
 	}
@@ -137,7 +130,7 @@ func (a *Webhooks) create(w http.ResponseWriter, r *http.Request) error {
 	reg := webhook.Registration{
 		URL: webhook.CleanURL(request.URL), Description: request.Description,
 		Filter: webhook.Filter{Types: request.EventTypes, Categories: request.CategoryIds},
-		Scopes: each(request.Scopes, func(s notificationapi.NewWebhookScopes) string { return string(s) }),
+		Scopes: service.Each(request.Scopes, func(s notificationapi.NewWebhookScopes) string { return string(s) }),
 		Order:  webhook.Order(request.Order), InFlight: int(request.InFlight),
 	}
 	if reg.Order == "" {
@@ -200,7 +193,7 @@ func (a *Webhooks) answer(w http.ResponseWriter, r *http.Request, e webhook.Endp
 
 // read handles GET /admin/webhooks/{id}.
 func (a *Webhooks) read(w http.ResponseWriter, r *http.Request) error {
-	e, err := a.endpoints.Get(r.Context(), endpointID(r))
+	e, err := a.endpoints.Get(r.Context(), openapi.PathID(r, "id"))
 	if err != nil {
 		return err
 	}
@@ -233,7 +226,7 @@ func (a *Webhooks) change(w http.ResponseWriter, r *http.Request) error {
 		}
 		change.Area = &area
 	}
-	e, err := a.endpoints.Change(r.Context(), auth.Must(r).ID, endpointID(r), ifMatch(r), change, a.rules)
+	e, err := a.endpoints.Change(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), ifMatch(r), change, a.rules)
 	if err != nil {
 		return err
 	}
@@ -242,7 +235,7 @@ func (a *Webhooks) change(w http.ResponseWriter, r *http.Request) error {
 
 // delete handles DELETE /admin/webhooks/{id}.
 func (a *Webhooks) delete(w http.ResponseWriter, r *http.Request) error {
-	if err := a.endpoints.Delete(r.Context(), auth.Must(r).ID, endpointID(r), ifMatch(r)); err != nil {
+	if err := a.endpoints.Delete(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), ifMatch(r)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -259,13 +252,13 @@ func (a *Webhooks) rotate(w http.ResponseWriter, r *http.Request) error {
 	if request.KeepOldForS != nil {
 		keep = time.Duration(*request.KeepOldForS) * time.Second
 	}
-	id, secret := endpointID(r), webhook.NewSecret()
+	id, secret := openapi.PathID(r, "id"), webhook.NewSecret()
 	e, err := a.endpoints.Rotate(r.Context(), auth.Must(r).ID, id, webhook.SealSecret(a.keys, id, secret), keep)
 	if err != nil {
 		return err
 	}
 	setETag(w, e.Version)
-	return service.Encode(w, http.StatusOK, notificationapi.WebhookSecret{Secret: secret, PreviousSecretUntil: valueOf(e.Secrets.PreviousUntil)})
+	return service.Encode(w, http.StatusOK, notificationapi.WebhookSecret{Secret: secret, PreviousSecretUntil: service.OrZero(e.Secrets.PreviousUntil)})
 }
 
 // enable handles POST /admin/webhooks/{id}/enable.
@@ -274,7 +267,7 @@ func (a *Webhooks) enable(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	e, err := a.endpoints.Enable(r.Context(), auth.Must(r).ID, endpointID(r), request.Held == "send")
+	e, err := a.endpoints.Enable(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), request.Held == "send")
 	if err != nil {
 		return err
 	}
@@ -283,7 +276,7 @@ func (a *Webhooks) enable(w http.ResponseWriter, r *http.Request) error {
 
 // disable handles POST /admin/webhooks/{id}/disable.
 func (a *Webhooks) disable(w http.ResponseWriter, r *http.Request) error {
-	e, err := a.endpoints.Disable(r.Context(), auth.Must(r).ID, endpointID(r))
+	e, err := a.endpoints.Disable(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"))
 	if err != nil {
 		return err
 	}
@@ -296,7 +289,7 @@ func (a *Webhooks) test(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	record, err := a.deliveries.AddTest(r.Context(), auth.Must(r).ID, endpointID(r), e)
+	record, err := a.deliveries.AddTest(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), e)
 	if err != nil {
 		return err
 	}
@@ -313,7 +306,7 @@ func (a *Webhooks) recover(w http.ResponseWriter, r *http.Request) error {
 	if !request.Since.Before(request.Until) {
 		return fault.NewInvalid("/until", "must be after since")
 	}
-	recovery, err := a.deliveries.Recover(r.Context(), auth.Must(r).ID, endpointID(r), webhook.Window{Since: request.Since, Until: request.Until}, request.DryRun)
+	recovery, err := a.deliveries.Recover(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), webhook.Window{Since: request.Since, Until: request.Until}, request.DryRun)
 	if err != nil {
 		return err
 	}
@@ -323,7 +316,7 @@ func (a *Webhooks) recover(w http.ResponseWriter, r *http.Request) error {
 // listDeliveries handles GET /admin/webhooks/{id}/deliveries.
 func (a *Webhooks) listDeliveries(w http.ResponseWriter, r *http.Request) error {
 	limit, before := page(r)
-	e, err := a.endpoints.Get(r.Context(), endpointID(r))
+	e, err := a.endpoints.Get(r.Context(), openapi.PathID(r, "id"))
 	if err != nil {
 		return err
 	}
@@ -334,7 +327,7 @@ func (a *Webhooks) listDeliveries(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	answer := notificationapi.DeliveryPage{Items: each(records[:min(limit, len(records))], deliveryOf)}
+	answer := notificationapi.DeliveryPage{Items: service.Each(records[:min(limit, len(records))], deliveryOf)}
 	if len(records) > limit {
 		answer.NextCursor = strconv.FormatInt(records[limit-1].ID, 10)
 	}
@@ -350,7 +343,7 @@ var spans = map[string]struct{ span, step time.Duration }{
 
 // history handles GET /admin/webhooks/{id}/history.
 func (a *Webhooks) history(w http.ResponseWriter, r *http.Request) error {
-	e, err := a.endpoints.Get(r.Context(), endpointID(r))
+	e, err := a.endpoints.Get(r.Context(), openapi.PathID(r, "id"))
 	if err != nil {
 		return err
 	}
@@ -370,10 +363,7 @@ var errNothingToFind = fault.NewInvalid("message_id", "must be given, or report_
 // findDeliveries handles GET /admin/deliveries.
 func (a *Webhooks) findDeliveries(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	var report uuid.UUID
-	if id := q.Get("report_id"); id != "" {
-		report = uuid.MustParse(id) // the document let it pass
-	}
+	report := openapi.QueryID(r, "report_id")
 	if report == uuid.Nil && q.Get("message_id") == "" {
 		return errNothingToFind
 	}
@@ -382,7 +372,7 @@ func (a *Webhooks) findDeliveries(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, notificationapi.DeliveryPage{Items: each(records, deliveryOf)})
+	return service.Encode(w, http.StatusOK, notificationapi.DeliveryPage{Items: service.Each(records, deliveryOf)})
 }
 
 // readDelivery handles GET /admin/deliveries/{id}.
@@ -394,7 +384,7 @@ func (a *Webhooks) readDelivery(w http.ResponseWriter, r *http.Request) error {
 	}
 	answer := deliveryOf(record)
 	answer.Body = string(record.Body)
-	answer.Attempts = each(attempts, func(n webhook.AttemptRecord) notificationapi.DeliveryAttempt { return webhookAttemptOf(record, n) })
+	answer.Attempts = service.Each(attempts, func(n webhook.AttemptRecord) notificationapi.DeliveryAttempt { return webhookAttemptOf(record, n) })
 	return service.Encode(w, http.StatusOK, answer)
 }
 
@@ -413,12 +403,12 @@ func webhookOf(e webhook.Endpoint, s webhook.Summary) notificationapi.Webhook {
 		ID: e.ID, URL: e.URL, Description: e.Description,
 		EventTypes: orNone(e.Filter.Types), CategoryIds: orNone(e.Filter.Categories), Area: []float64{}, Scopes: orNone(e.Scopes),
 		Order: notificationapi.WebhookOrder(e.Order), InFlight: int32(e.InFlight),
-		State: notificationapi.WebhookState(e.State), StateSince: e.StateSince, StateReason: notificationapi.WebhookStateReason(e.StateReason), DisableAt: valueOf(e.DisableAt),
+		State: notificationapi.WebhookState(e.State), StateSince: e.StateSince, StateReason: notificationapi.WebhookStateReason(e.StateReason), DisableAt: service.OrZero(e.DisableAt),
 		HeldDropped: e.HeldDropped, SecretSince: e.Secrets.Since,
 		Version: e.Version, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 		Summary: notificationapi.WebhookSummary{
 			Succeeded: s.Succeeded, Failed: s.Failed, Waiting: s.Waiting, Held: s.Held,
-			OldestWaitingAt: valueOf(s.OldestWaiting), OpenUntil: valueOf(s.OpenUntil),
+			OldestWaitingAt: service.OrZero(s.OldestWaiting), OpenUntil: service.OrZero(s.OpenUntil),
 		},
 	}
 	if e.Filter.Area != nil {
@@ -444,10 +434,10 @@ func orNone[T any](s []T) []T {
 func deliveryOf(d webhook.Record) notificationapi.Delivery {
 	view := notificationapi.Delivery{
 		ID: d.ID, WebhookID: d.Endpoint, MessageID: d.MessageID, Type: d.Type,
-		ReportID: valueOf(d.ReportID), ReportVersion: d.ReportVersion,
+		ReportID: service.OrZero(d.ReportID), ReportVersion: d.ReportVersion,
 		State: notificationapi.DeliveryState(d.State), AttemptCount: int32(d.Attempts),
-		LastStatus: int32(valueOf(d.LastStatus)), LastClass: d.LastClass, LastError: d.LastError,
-		CreatedAt: d.CreatedAt, DoneAt: valueOf(d.DoneAt),
+		LastStatus: int32(service.OrZero(d.LastStatus)), LastClass: d.LastClass, LastError: d.LastError,
+		CreatedAt: d.CreatedAt, DoneAt: service.OrZero(d.DoneAt),
 	}
 	if d.State == "waiting" {
 		view.DueAt = d.DueAt
@@ -458,13 +448,13 @@ func deliveryOf(d webhook.Record) notificationapi.Delivery {
 func webhookAttemptOf(d webhook.Record, a webhook.AttemptRecord) notificationapi.DeliveryAttempt {
 	return notificationapi.DeliveryAttempt{
 		Number: int32(a.N), At: a.At, DurationMs: a.Duration.Milliseconds(),
-		Status: int32(valueOf(a.Status)), Class: a.Class, Error: a.Error, Response: a.Response,
+		Status: int32(service.OrZero(a.Status)), Class: a.Class, Error: a.Error, Response: a.Response,
 		RequestHeaders: webhook.ShownHeaders(d.MessageID, a.At),
 	}
 }
 
 func pastOf(p webhook.Past) notificationapi.WebhookHistory {
-	return notificationapi.WebhookHistory{Since: p.Since, StepSeconds: int32(p.Step.Seconds()), Points: each(p.Points, pointOf)}
+	return notificationapi.WebhookHistory{Since: p.Since, StepSeconds: int32(p.Step.Seconds()), Points: service.Each(p.Points, pointOf)}
 }
 
 func pointOf(p webhook.Point) notificationapi.WebhookPoint {

@@ -43,7 +43,7 @@ func (s *server) listFollows(w http.ResponseWriter, r *http.Request) error {
 
 // follow handles PUT /me/follows/{report_id}.
 func (s *server) follow(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Follows.Follow(r.Context(), reader(r), followed(r)); err != nil {
+	if err := s.Follows.Follow(r.Context(), reader(r), openapi.PathID(r, "report_id")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -52,12 +52,9 @@ func (s *server) follow(w http.ResponseWriter, r *http.Request) error {
 
 // unfollow handles DELETE /me/follows/{report_id}.
 func (s *server) unfollow(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Follows.Unfollow(r.Context(), reader(r), followed(r)); err != nil {
+	if err := s.Follows.Unfollow(r.Context(), reader(r), openapi.PathID(r, "report_id")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
-
-// followed returns the report that the request names, which the document let pass.
-func followed(r *http.Request) uuid.UUID { return uuid.MustParse(r.PathValue("report_id")) }

@@ -66,12 +66,11 @@ func (s *server) countUnread(w http.ResponseWriter, r *http.Request) error {
 
 // markNotification handles PATCH /notifications/{id}.
 func (s *server) markNotification(w http.ResponseWriter, r *http.Request) error {
-	id := uuid.MustParse(r.PathValue("id")) // the document let it pass
 	mark, err := service.Decode[notificationapi.ReadMark](r)
 	if err != nil {
 		return err
 	}
-	item, err := s.Notifications.Mark(r.Context(), reader(r), id, mark.Read)
+	item, err := s.Notifications.Mark(r.Context(), reader(r), openapi.PathID(r, "id"), mark.Read)
 	if err != nil {
 		return err
 	}

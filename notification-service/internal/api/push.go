@@ -116,8 +116,7 @@ func (s *server) addDevice(w http.ResponseWriter, r *http.Request) error {
 
 // removeDevice handles DELETE /me/push/{id}.
 func (s *server) removeDevice(w http.ResponseWriter, r *http.Request) error {
-	id := uuid.MustParse(r.PathValue("id")) // the document let it pass
-	if err := s.Push.Devices.Remove(r.Context(), reader(r), id); err != nil {
+	if err := s.Push.Devices.Remove(r.Context(), reader(r), openapi.PathID(r, "id")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -2,7 +2,6 @@ package broadcast
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -29,24 +28,8 @@ func (b *Bus) publish(ctx context.Context, conn *amqp.Connection) error {
 	if err != nil {
 		return err
 	}
-	send := func(m message) error {
-		body, err := json.Marshal(m)
-		if err != nil {
-			return fmt.Errorf("encode announcement: %w", err)
-		}
-		err = ch.PublishWithContext(ctx, b.exchange, "", false, false, amqp.Publishing{
-			AppId:        b.replica,
-			ContentType:  "application/json",
-			DeliveryMode: amqp.Transient,
-			Body:         body,
-		})
-		if err != nil {
-			return fmt.Errorf("publish announcement: %w", err)
-		}
-		return nil
-	}
 	// The others missed commits while this connection was away.
-	if err := send(message{Compare: true}); err != nil {
+	if err := rabbit.Announce(ctx, ch, b.exchange, b.replica, message{Compare: true}); err != nil {
 		return err
 	}
 	for {
@@ -56,7 +39,7 @@ func (b *Bus) publish(ctx context.Context, conn *amqp.Connection) error {
 		case a := <-b.queue:
 			m := seal(a, b.keyring)
 			m.Compare = b.lost.Swap(false)
-			if err := send(m); err != nil {
+			if err := rabbit.Announce(ctx, ch, b.exchange, b.replica, m); err != nil {
 				return err
 			}
 			b.published.Inc()

@@ -44,12 +44,9 @@ type Address struct {
 
 // Load reads and checks the environment. Its error has every fault at once,
 // by the name of the variable, and shows no secret.
-func Load(getenv func(string) string) (Config, error) {
-	var cfg Config
-	if err := config.Load(&cfg, getenv, cfg.validate); err != nil {
-		return Config{}, err
-	}
-	return cfg, nil
+func Load(getenv func(string) string) (cfg Config, err error) {
+	err = config.Load(&cfg, getenv, cfg.validate)
+	return cfg, err
 }
 
 // Addr reads where notification-service listens, and nothing else.

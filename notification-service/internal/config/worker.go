@@ -12,9 +12,14 @@ import (
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
+// A WorkerAddress is where delivery-worker answers how it is.
+type WorkerAddress struct {
+	Operations string `env:"OPERATIONS_ADDR" envDefault:"127.0.0.1:3014"`
+}
+
 // A Worker is the environment of delivery-worker.
 type Worker struct {
-	Operations string `env:"OPERATIONS_ADDR" envDefault:"127.0.0.1:3014"`
+	WorkerAddress
 	config.Service
 	ManagementURL string `env:"RABBITMQ_MANAGEMENT_URL" example:"http://user:password@rabbitmq.example.org:15672"`
 	Consumer      consumer.Config
@@ -29,21 +34,16 @@ const minRetention = webhook.Lifetime + webhook.MaxHeldFor
 
 // LoadWorker reads and checks the environment of delivery-worker. Its error
 // has every fault at once, by the name of the variable, and shows no secret.
-func LoadWorker(getenv func(string) string) (Worker, error) {
-	var cfg Worker
-	if err := config.Load(&cfg, getenv, cfg.validate); err != nil {
-		return Worker{}, err
-	}
-	return cfg, nil
+func LoadWorker(getenv func(string) string) (cfg Worker, err error) {
+	err = config.Load(&cfg, getenv, cfg.validate)
+	return cfg, err
 }
 
-// WorkerAddr reads where delivery-worker answers how it is, and nothing else.
+// WorkerAddr reads only the address of the health check of delivery-worker.
 func WorkerAddr(getenv func(string) string) (string, error) {
-	var address struct {
-		Operations string `env:"OPERATIONS_ADDR" envDefault:"127.0.0.1:3014"`
-	}
-	err := config.Load(&address, getenv, nil)
-	return address.Operations, err
+	var a WorkerAddress
+	err := config.Load(&a, getenv, nil)
+	return a.Operations, err
 }
 
 func (c *Worker) validate() []config.Fault {

@@ -119,7 +119,7 @@ func (h Moves) listBulkMoves(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, reportapi.BulkMoves{Moves: each(moves, func(m report.BulkMove) reportapi.BulkMoveEntry {
+	return service.Encode(w, http.StatusOK, reportapi.BulkMoves{Moves: service.Each(moves, func(m report.BulkMove) reportapi.BulkMoveEntry {
 		return reportapi.BulkMoveEntry{
 			At: m.At, By: personOf(&m.By), Status: reportapi.Status(m.To), Note: m.Note, Reports: m.Reports, Refused: orEmpty(m.Refused), Ended: m.Refused != nil,
 		}

@@ -112,7 +112,7 @@ func (h Categories) changes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, reportapi.CategoryChanges{Changes: each(changes, func(c report.CategoryChange) reportapi.CategoryChange {
+	return service.Encode(w, http.StatusOK, reportapi.CategoryChanges{Changes: service.Each(changes, func(c report.CategoryChange) reportapi.CategoryChange {
 		return reportapi.CategoryChange{At: c.At, Actor: c.Actor, ActorName: c.ActorName, Added: c.Added, Changed: c.Changed, Retired: c.Retired, Moved: c.Moved}
 	})})
 }

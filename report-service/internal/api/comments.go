@@ -82,7 +82,7 @@ func (h Comments) listComments(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out := reportapi.CommentPage{Comments: each(page.Comments, commentOf), Count: page.Count}
+	out := reportapi.CommentPage{Comments: service.Each(page.Comments, commentOf), Count: page.Count}
 	if page.Next != nil {
 		out.NextCursor = page.Next.String()
 		service.NextLink(w, r, out.NextCursor)

@@ -92,12 +92,12 @@ func degrees(p *report.Position, of func(report.Position) float64) string {
 func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 func exportLine(t report.Task) []string {
-	return each(exportColumns, func(column string) string {
+	return service.Each(exportColumns, func(column string) string {
 		switch column {
 		case "department":
-			return cell(orZero(t.Department).Name)
+			return cell(service.OrZero(t.Department).Name)
 		case "assignee":
-			return cell(orZero(t.Assignee).Name)
+			return cell(service.OrZero(t.Assignee).Name)
 		case "duplicate_of":
 			if t.Original != nil {
 				return t.Original.String()

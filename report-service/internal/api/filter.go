@@ -13,8 +13,8 @@ import (
 func readFilter(r *http.Request) (filter report.Filter, findsNothing bool) {
 	query := r.URL.Query()
 	filter = report.Filter{
-		Statuses: each(query["status"], func(s string) report.Status { return report.Status(s) }), Areas: query["area"],
-		Categories: each(query["category"], int32Of),
+		Statuses: service.Each(query["status"], func(s string) report.Status { return report.Status(s) }), Areas: query["area"],
+		Categories: service.Each(query["category"], int32Of),
 		Words:      report.Words(query.Get("q")), Order: report.Order(query.Get("order")),
 	}
 	if query.Has("bbox") {
@@ -27,8 +27,8 @@ func readFilter(r *http.Request) (filter report.Filter, findsNothing bool) {
 func queueFilter(r *http.Request) (filter report.Filter, findsNothing bool) {
 	filter, findsNothing = readFilter(r)
 	query := r.URL.Query()
-	filter.Departments = each(query["department"], int32Of)
-	filter.Sources = each(query["source"], func(s string) report.Source { return report.Source(s) })
+	filter.Departments = service.Each(query["department"], int32Of)
+	filter.Sources = service.Each(query["source"], func(s string) report.Source { return report.Source(s) })
 	switch assignee := query.Get("assignee"); assignee {
 	case "":
 	case "none":

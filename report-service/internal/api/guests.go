@@ -262,7 +262,7 @@ func (h Guests) setSwitch(w http.ResponseWriter, r *http.Request, req reportapi.
 }
 
 func switchOf(s report.GuestSwitch) reportapi.GuestSwitch {
-	return reportapi.GuestSwitch{Open: s.Open, Reason: s.Reason, ChangedAt: orZero(s.ChangedAt)}
+	return reportapi.GuestSwitch{Open: s.Open, Reason: s.Reason, ChangedAt: service.OrZero(s.ChangedAt)}
 }
 
 // mayFile returns why a guest may not file a report of that privacy now; nil for accounts.

@@ -171,13 +171,13 @@ func (s *sharedMaps) keep(key mapKey, shown report.Map) {
 
 func mapPoints(m report.Map) reportapi.MapPoints {
 	return reportapi.MapPoints{
-		Points: each(m.Points, func(p report.MapPoint) reportapi.MapPoint {
+		Points: service.Each(m.Points, func(p report.MapPoint) reportapi.MapPoint {
 			return reportapi.MapPoint{
 				ID: p.ID, Title: p.Title, Status: reportapi.Status(p.Status),
 				Latitude: p.Position.Latitude, Longitude: p.Position.Longitude,
 			}
 		}),
-		Clusters: each(m.Clusters, func(c report.MapCluster) reportapi.MapCluster {
+		Clusters: service.Each(m.Clusters, func(c report.MapCluster) reportapi.MapCluster {
 			return reportapi.MapCluster{Count: c.Count, Latitude: c.Center.Latitude, Longitude: c.Center.Longitude}
 		}),
 	}

@@ -106,8 +106,8 @@ func (h Moderation) listAbuse(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, reportapi.AbuseList{Reports: each(suspects, func(f report.FlaggedReport) reportapi.Suspect {
-		return reportapi.Suspect{Report: taskOf(f.Task), Entries: each(f.Complaints, func(c report.Complaint) reportapi.AbuseEntry {
+	return service.Encode(w, http.StatusOK, reportapi.AbuseList{Reports: service.Each(suspects, func(f report.FlaggedReport) reportapi.Suspect {
+		return reportapi.Suspect{Report: taskOf(f.Task), Entries: service.Each(f.Complaints, func(c report.Complaint) reportapi.AbuseEntry {
 			return reportapi.AbuseEntry{Reason: reportapi.AbuseReason(c.Reason), Text: c.Text, At: c.At}
 		})}
 	})})

@@ -54,8 +54,8 @@ func (h Open311) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, reportapi.Open311Keys{Enabled: h.On, Keys: each(applications, func(a report.Application) reportapi.Open311Key {
-		return reportapi.Open311Key{ID: a.ID, Name: a.Name, MadeAt: a.MadeAt, RevokedAt: orZero(a.RevokedAt), Reports: a.Reports}
+	return service.Encode(w, http.StatusOK, reportapi.Open311Keys{Enabled: h.On, Keys: service.Each(applications, func(a report.Application) reportapi.Open311Key {
+		return reportapi.Open311Key{ID: a.ID, Name: a.Name, MadeAt: a.MadeAt, RevokedAt: service.OrZero(a.RevokedAt), Reports: a.Reports}
 	})})
 }
 

@@ -54,7 +54,7 @@ func (h OpenData) openDataCSV(w http.ResponseWriter, r *http.Request) error {
 }
 
 func openLine(v report.View) []string {
-	return each(openColumns, func(column string) string { return cells[column](&v.Report) })
+	return service.Each(openColumns, func(column string) string { return cells[column](&v.Report) })
 }
 
 // openDataGeoJSON handles GET /open-data/reports.geojson.

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/history"
 	"github.com/cityconnect/cityconnect/platform/openapi"
@@ -70,7 +68,7 @@ func (h Outbox) outboxStats(w http.ResponseWriter, r *http.Request) error {
 		out.Shards[i] = reportapi.OutboxShard{
 			Shard: int32(shard.Shard), Pending: shard.Pending, Delayed: shard.Delayed, Failed: shard.Failed,
 			OldestPendingSeconds: shard.OldestAge.Seconds(),
-			Owner:                orZero(shard.Owner), Epoch: shard.Epoch, LeaseUntil: orZero(shard.LeaseUntil),
+			Owner:                service.OrZero(shard.Owner), Epoch: shard.Epoch, LeaseUntil: service.OrZero(shard.LeaseUntil),
 		}
 	}
 	return service.Encode(w, http.StatusOK, out)
@@ -81,13 +79,7 @@ func (h Outbox) listOutbox(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	filter := outbox.Filter{
 		Status: outbox.Status(query.Get("status")), RoutingKey: query.Get("routing_key"), Cursor: query.Get("cursor"),
-		TraceID: query.Get("trace_id"), Limit: intParam(r, "limit"),
-	}
-	if id := query.Get("report_id"); id != "" {
-		filter.ReportID = uuid.MustParse(id) // the document has checked it
-	}
-	if id := query.Get("message_id"); id != "" {
-		filter.ID = uuid.MustParse(id) // likewise
+		TraceID: query.Get("trace_id"), Limit: intParam(r, "limit"), ReportID: openapi.QueryID(r, "report_id"), ID: openapi.QueryID(r, "message_id"),
 	}
 	page, err := h.Store.List(r.Context(), filter)
 	if err != nil {
@@ -96,15 +88,15 @@ func (h Outbox) listOutbox(w http.ResponseWriter, r *http.Request) error {
 	if page.Next != "" {
 		service.NextLink(w, r, page.Next)
 	}
-	return service.Encode(w, http.StatusOK, reportapi.OutboxPage{Messages: each(page.Messages, outboxMessageOf), NextCursor: page.Next})
+	return service.Encode(w, http.StatusOK, reportapi.OutboxPage{Messages: service.Each(page.Messages, outboxMessageOf), NextCursor: page.Next})
 }
 
 func outboxMessageOf(m outbox.Message) reportapi.OutboxMessage {
 	return reportapi.OutboxMessage{
 		ID: m.ID, RoutingKey: reportapi.RoutingKey(m.RoutingKey), Status: reportapi.OutboxStatus(m.Status),
 		ReportID: m.ReportID, ReportVersion: m.ReportVersion, CreatedAt: m.CreatedAt,
-		PublishedAt: orZero(m.PublishedAt), NextAttemptAt: orZero(m.NextAttemptAt),
-		RetryCount: m.RetryCount, LastError: orZero(m.LastError),
+		PublishedAt: service.OrZero(m.PublishedAt), NextAttemptAt: service.OrZero(m.NextAttemptAt),
+		RetryCount: m.RetryCount, LastError: service.OrZero(m.LastError),
 	}
 }
 
@@ -114,11 +106,11 @@ func (h Outbox) listRefused(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, reportapi.OutboxRefusals{Messages: each(refusals, outboxRefusalOf)})
+	return service.Encode(w, http.StatusOK, reportapi.OutboxRefusals{Messages: service.Each(refusals, outboxRefusalOf)})
 }
 
 func outboxRefusalOf(r outbox.Refusal) reportapi.OutboxRefusal {
-	return reportapi.OutboxRefusal{Message: outboxMessageOf(r.Message), Behind: r.Behind, BehindSince: orZero(r.BehindSince)}
+	return reportapi.OutboxRefusal{Message: outboxMessageOf(r.Message), Behind: r.Behind, BehindSince: service.OrZero(r.BehindSince)}
 }
 
 // outboxStory handles GET /admin/outbox/messages/{id}/story.
@@ -134,7 +126,7 @@ func (h Outbox) outboxStory(w http.ResponseWriter, r *http.Request) error {
 	}
 	entries = append(told.Entries, entries...)
 	story.Sort(entries)
-	out := reportapi.OutboxStory{TraceID: told.TraceID, Entries: each(entries, storyEntryOf)}
+	out := reportapi.OutboxStory{TraceID: told.TraceID, Entries: service.Each(entries, storyEntryOf)}
 	if told.Message != nil {
 		out.Message = outboxMessageOf(*told.Message)
 	}
@@ -144,8 +136,8 @@ func (h Outbox) outboxStory(w http.ResponseWriter, r *http.Request) error {
 func storyEntryOf(e story.Entry) reportapi.StoryEntry {
 	return reportapi.StoryEntry{
 		At: e.At, Kind: reportapi.StoryEntryKind(e.Kind), Place: e.Place,
-		Attempts: orZero(e.Attempts), Class: orZero(e.Class), Reason: orZero(e.Reason), DurationMs: orZero(e.DurationMs),
-		Until: orZero(e.Until), DeadLetterID: orZero(e.DeadLetter), ReplayID: orZero(e.Replay),
+		Attempts: service.OrZero(e.Attempts), Class: service.OrZero(e.Class), Reason: service.OrZero(e.Reason), DurationMs: service.OrZero(e.DurationMs),
+		Until: service.OrZero(e.Until), DeadLetterID: service.OrZero(e.DeadLetter), ReplayID: service.OrZero(e.Replay),
 	}
 }
 
@@ -189,7 +181,7 @@ func (h Outbox) outboxAudit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, reportapi.OutboxAudit{Acts: each(entries, outboxActOf)})
+	return service.Encode(w, http.StatusOK, reportapi.OutboxAudit{Acts: service.Each(entries, outboxActOf)})
 }
 
 func outboxActOf(e outbox.AuditEntry) reportapi.OutboxAct {

@@ -226,7 +226,7 @@ func (h Photos) listPhotos(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, reportapi.PhotoList{Photos: each(photos, photoOf)})
+	return service.Encode(w, http.StatusOK, reportapi.PhotoList{Photos: service.Each(photos, photoOf)})
 }
 
 // listHeldPhotos handles GET /reports/queue/photos.
@@ -235,7 +235,7 @@ func (h Photos) listHeldPhotos(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, reportapi.PhotoList{Photos: each(photos, photoOf)})
+	return service.Encode(w, http.StatusOK, reportapi.PhotoList{Photos: service.Each(photos, photoOf)})
 }
 
 // removePhoto handles DELETE /reports/{id}/photos/{photo_id}. The files are no
@@ -257,7 +257,7 @@ func (h Photos) showPhoto(w http.ResponseWriter, r *http.Request) error {
 
 // redactPhoto handles POST /reports/{id}/photos/{photo_id}/redact.
 func (h Photos) redactPhoto(w http.ResponseWriter, r *http.Request, req reportapi.Redaction) error {
-	rects := each(req.Rects, func(rect reportapi.PhotoRect) report.Rect {
+	rects := service.Each(req.Rects, func(rect reportapi.PhotoRect) report.Rect {
 		return report.Rect{X: rect.X, Y: rect.Y, Width: rect.Width, Height: rect.Height}
 	})
 	by, redacted := user(r), report.Photo{ID: report.PhotoID(uuid.New())}

@@ -53,7 +53,7 @@ func (h Queue) listQueue(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out := reportapi.TaskPage{Reports: each(queue.Tasks, taskOf)}
+	out := reportapi.TaskPage{Reports: service.Each(queue.Tasks, taskOf)}
 	if queue.Next != nil {
 		out.NextCursor = queue.Next.String()
 		service.NextLink(w, r, out.NextCursor)

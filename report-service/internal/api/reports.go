@@ -156,7 +156,7 @@ func (h Reports) getOutlook(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, reportapi.Outlook{DepartmentName: outlook.Department, DueAt: orZero(outlook.DueAt)})
+	return service.Encode(w, http.StatusOK, reportapi.Outlook{DepartmentName: outlook.Department, DueAt: service.OrZero(outlook.DueAt)})
 }
 
 // changeStatus handles PATCH /reports/{id}/status.
@@ -257,7 +257,7 @@ func (h Reports) getHistory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, reportapi.History{History: each(changes, func(c report.Change) reportapi.HistoryEntry {
+	return service.Encode(w, http.StatusOK, reportapi.History{History: service.Each(changes, func(c report.Change) reportapi.HistoryEntry {
 		return reportapi.HistoryEntry{
 			FromStatus: reportapi.Status(c.From), ToStatus: reportapi.Status(c.To), Note: c.Note,
 			Version: c.Version, ChangedAt: c.At, Correction: correctionOf(c.Corrected), Kind: reportapi.HistoryEntryKind(c.Kind),

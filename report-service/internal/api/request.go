@@ -106,22 +106,3 @@ func origin(r *http.Request) string {
 	}
 	return scheme + "://" + r.Host
 }
-
-// orZero returns the value behind p, or the zero value, which the answer leaves
-// out.
-func orZero[T any](p *T) T {
-	var zero T
-	if p == nil {
-		return zero
-	}
-	return *p
-}
-
-// each returns what of makes of each of list; never nil, which would be null in the answer.
-func each[T, V any](list []T, of func(T) V) []V {
-	out := make([]V, len(list))
-	for i, t := range list {
-		out[i] = of(t)
-	}
-	return out
-}

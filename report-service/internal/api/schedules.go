@@ -24,7 +24,7 @@ func (h ScheduleAudit) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, reportapi.ScheduleAudit{Acts: each(acts, func(a schedule.Act) reportapi.ScheduleAuditEntry {
+	return service.Encode(w, http.StatusOK, reportapi.ScheduleAudit{Acts: service.Each(acts, func(a schedule.Act) reportapi.ScheduleAuditEntry {
 		return reportapi.ScheduleAuditEntry{
 			At: a.At, Actor: a.Actor, Action: string(a.Action), Schedule: a.Job, Period: a.Period, Reason: a.Reason,
 		}

@@ -35,7 +35,7 @@ func (h Settings) listTemplates(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, reportapi.Templates{Templates: each(templates, func(t report.Template) reportapi.Template {
+	return service.Encode(w, http.StatusOK, reportapi.Templates{Templates: service.Each(templates, func(t report.Template) reportapi.Template {
 		return reportapi.Template{ID: t.ID, Title: t.Title, Text: t.Text, Status: reportapi.Status(t.Status)}
 	})})
 }
@@ -63,7 +63,7 @@ func (h Settings) listViews(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, reportapi.Views{Views: each(views, func(v report.QueueView) reportapi.View {
+	return service.Encode(w, http.StatusOK, reportapi.Views{Views: service.Each(views, func(v report.QueueView) reportapi.View {
 		return reportapi.View{Name: v.Name, Filters: v.Filters}
 	})})
 }
@@ -96,8 +96,8 @@ func (h Settings) listDepartments(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, reportapi.Departments{Departments: each(departments, func(d report.Department) reportapi.Department {
-		return reportapi.Department{ID: d.ID, Name: d.Name, CategoryIds: d.Categories, Routes: each(d.Routes, func(r report.Route) reportapi.AreaRoute {
+	return service.Encode(w, http.StatusOK, reportapi.Departments{Departments: service.Each(departments, func(d report.Department) reportapi.Department {
+		return reportapi.Department{ID: d.ID, Name: d.Name, CategoryIds: d.Categories, Routes: service.Each(d.Routes, func(r report.Route) reportapi.AreaRoute {
 			return reportapi.AreaRoute{Area: r.Area, CategoryID: r.Category}
 		})}
 	})})
@@ -109,7 +109,7 @@ func (h Settings) auditSettings(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, reportapi.SettingsAudit{Acts: each(changes, func(c report.SettingChange) reportapi.SettingsAuditEntry {
+	return service.Encode(w, http.StatusOK, reportapi.SettingsAudit{Acts: service.Each(changes, func(c report.SettingChange) reportapi.SettingsAuditEntry {
 		return reportapi.SettingsAuditEntry{
 			At: c.At, Actor: c.By.ID, ActorName: c.By.Name, Setting: reportapi.SettingsAuditEntrySetting(c.Setting), Detail: c.Detail,
 		}
@@ -118,8 +118,8 @@ func (h Settings) auditSettings(w http.ResponseWriter, r *http.Request) error {
 
 // setDepartments handles PUT /reports/departments.
 func (h Settings) setDepartments(w http.ResponseWriter, r *http.Request, req reportapi.Departments) error {
-	departments := each(req.Departments, func(d reportapi.Department) report.Department {
-		return report.Department{ID: d.ID, Name: strings.TrimSpace(d.Name), Categories: d.CategoryIds, Routes: each(d.Routes, func(r reportapi.AreaRoute) report.Route {
+	departments := service.Each(req.Departments, func(d reportapi.Department) report.Department {
+		return report.Department{ID: d.ID, Name: strings.TrimSpace(d.Name), Categories: d.CategoryIds, Routes: service.Each(d.Routes, func(r reportapi.AreaRoute) report.Route {
 			return report.Route{Area: r.Area, Category: r.CategoryID}
 		})}
 	})

@@ -4,6 +4,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
+	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -13,12 +14,12 @@ func reportOf(v report.View) reportapi.Report {
 		CategoryID: v.Category.ID, CategoryName: v.Category.Name, Area: v.Area.Code, Address: v.Address,
 		PrivacyLevel: reportapi.PrivacyLevel(v.Privacy), Visibility: reportapi.Visibility(v.Visibility), ReporterName: v.ReporterName,
 		Status: reportapi.Status(v.Status), Closed: v.Status.Closed(),
-		Transitions: each(v.Status.Transitions(), transitionOf),
+		Transitions: service.Each(v.Status.Transitions(), transitionOf),
 		Score:       v.Score, Version: v.Version,
 		CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt,
 		Mine: v.Mine, MyVote: voteTypeOf(v.MyVote),
 		Photos:       append([]uuid.UUID{}, v.Photos...), // an empty list is not null
-		HiddenReason: v.HiddenReason, WithdrawnAt: orZero(v.WithdrawnAt), Question: openQuestionOf(v.Question),
+		HiddenReason: v.HiddenReason, WithdrawnAt: service.OrZero(v.WithdrawnAt), Question: openQuestionOf(v.Question),
 	}
 	if v.Position != nil {
 		out.Latitude, out.Longitude = &v.Position.Latitude, &v.Position.Longitude
@@ -75,7 +76,7 @@ func positionOf(p *report.Position) *reportapi.Place {
 }
 
 func pageOf(p report.Page) reportapi.ReportPage {
-	out := reportapi.ReportPage{Reports: each(p.Reports, reportOf)}
+	out := reportapi.ReportPage{Reports: service.Each(p.Reports, reportOf)}
 	if p.Next != nil {
 		out.NextCursor = p.Next.String()
 	}
@@ -93,12 +94,12 @@ func openQuestionOf(q *report.OpenQuestion) *reportapi.OpenQuestion {
 func taskOf(t report.Task) reportapi.Task {
 	out := reportapi.Task{
 		ID: t.ID, Title: t.Title, CategoryID: t.Category.ID, CategoryName: t.Category.Name, Area: t.Area.Code, Address: t.Address,
-		PrivacyLevel: reportapi.PrivacyLevel(t.Privacy), Visibility: reportapi.Visibility(t.Visibility), Status: reportapi.Status(t.Status), Transitions: each(t.Status.Transitions(), transitionOf),
+		PrivacyLevel: reportapi.PrivacyLevel(t.Privacy), Visibility: reportapi.Visibility(t.Visibility), Status: reportapi.Status(t.Status), Transitions: service.Each(t.Status.Transitions(), transitionOf),
 		Score: t.Score, Version: t.Version, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 		Assignee: personOf(t.Assignee), Routed: t.Routed, Notes: t.Notes,
-		DueAt: orZero(t.DueAt), OverdueLevel: int32(t.Overdue), Waiting: t.Waiting, Question: openQuestionOf(t.Question), NotAnswered: t.Unanswered,
+		DueAt: service.OrZero(t.DueAt), OverdueLevel: int32(t.Overdue), Waiting: t.Waiting, Question: openQuestionOf(t.Question), NotAnswered: t.Unanswered,
 		Photos:       append([]uuid.UUID{}, t.Photos...),
-		HiddenReason: t.HiddenReason, WithdrawnAt: orZero(t.WithdrawnAt), AbuseReports: t.Abuse, NewComments: t.Comments, Disputed: t.Disputed,
+		HiddenReason: t.HiddenReason, WithdrawnAt: service.OrZero(t.WithdrawnAt), AbuseReports: t.Abuse, NewComments: t.Comments, Disputed: t.Disputed,
 	}
 	if t.Position != nil {
 		out.Latitude, out.Longitude = &t.Position.Latitude, &t.Position.Longitude

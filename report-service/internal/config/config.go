@@ -77,12 +77,9 @@ type Address struct {
 
 // Load reads and checks the environment. Its error lists all faults by the
 // names of the variables, and shows no secret.
-func Load(getenv func(string) string) (Config, error) {
-	var cfg Config
-	if err := config.Load(&cfg, getenv, cfg.validate); err != nil {
-		return Config{}, err
-	}
-	return cfg, nil
+func Load(getenv func(string) string) (cfg Config, err error) {
+	err = config.Load(&cfg, getenv, cfg.validate)
+	return cfg, err
 }
 
 // Addr reads where report-service listens, and nothing else.

@@ -36,9 +36,14 @@ func (p Photos) validate() []config.Fault {
 	return faults
 }
 
+// A WorkerAddress is where photo-worker answers how it is.
+type WorkerAddress struct {
+	Operations string `env:"OPERATIONS_ADDR" envDefault:"127.0.0.1:3015"`
+}
+
 // A Worker is the configuration of photo-worker.
 type Worker struct {
-	Operations string `env:"OPERATIONS_ADDR" envDefault:"127.0.0.1:3015"`
+	WorkerAddress
 	config.Service
 	ManagementURL string `env:"RABBITMQ_MANAGEMENT_URL" example:"http://user:password@rabbitmq.example.org:15672"`
 	Photos
@@ -73,21 +78,16 @@ const (
 
 // LoadWorker reads and checks the environment of photo-worker. Its error lists
 // all faults by the names of the variables, and shows no secret.
-func LoadWorker(getenv func(string) string) (Worker, error) {
-	var cfg Worker
-	if err := config.Load(&cfg, getenv, cfg.validate); err != nil {
-		return Worker{}, err
-	}
-	return cfg, nil
+func LoadWorker(getenv func(string) string) (cfg Worker, err error) {
+	err = config.Load(&cfg, getenv, cfg.validate)
+	return cfg, err
 }
 
-// WorkerAddr reads where photo-worker answers health checks, and nothing else.
+// WorkerAddr reads only the address of the health check of photo-worker.
 func WorkerAddr(getenv func(string) string) (string, error) {
-	var address struct {
-		Operations string `env:"OPERATIONS_ADDR" envDefault:"127.0.0.1:3015"`
-	}
-	err := config.Load(&address, getenv, nil)
-	return address.Operations, err
+	var a WorkerAddress
+	err := config.Load(&a, getenv, nil)
+	return a.Operations, err
 }
 
 func (w *Worker) validate() []config.Fault {

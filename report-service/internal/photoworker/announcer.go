@@ -2,10 +2,7 @@ package photoworker
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
-	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/platform/event"
@@ -49,31 +46,13 @@ func (a *Announcer) Tell(uploader string, p event.PhotoProgress) {
 }
 
 // Run sends announcements until ctx ends.
-func (a *Announcer) Run(ctx context.Context) error { return rabbit.Supervise(ctx, a.rabbit, a.session) }
-
-func (a *Announcer) session(ctx context.Context, conn *amqp.Connection) error {
-	if err := rabbit.DeclareExchange(conn, a.exchange, amqp.ExchangeFanout); err != nil {
-		return err
-	}
-	ch, err := rabbit.OpenChannel(conn)
-	if err != nil {
-		return err
-	}
-	for {
+func (a *Announcer) Run(ctx context.Context) error {
+	return rabbit.AnnounceAll(ctx, a.rabbit, a.exchange, "photo-worker", func(ctx context.Context) any {
 		select {
 		case <-ctx.Done():
 			return nil
 		case p := <-a.queue:
-			body, err := json.Marshal(p)
-			if err != nil {
-				return fmt.Errorf("encode progress: %w", err)
-			}
-			err = ch.PublishWithContext(ctx, a.exchange, "", false, false, amqp.Publishing{
-				ContentType: "application/json", DeliveryMode: amqp.Transient, Body: body,
-			})
-			if err != nil {
-				return fmt.Errorf("publish progress: %w", err)
-			}
+			return p
 		}
-	}
+	})
 }

@@ -160,24 +160,10 @@ func (n *notifier) send(ctx context.Context, ch *amqp.Channel) error {
 	if set == 0 {
 		return nil
 	}
-	if err := publishWakeup(ctx, ch, n.exchange, set); err != nil {
+	if err := rabbit.Announce(ctx, ch, n.exchange, appID, wakeup{set}); err != nil {
 		return err
 	}
 	n.metrics.wakeupsSent.Inc()
-	return nil
-}
-
-func publishWakeup(ctx context.Context, ch *amqp.Channel, exchange string, set shards.Set) error {
-	body, err := json.Marshal(wakeup{set})
-	if err != nil {
-		return fmt.Errorf("encode wake-up: %w", err)
-	}
-	err = ch.PublishWithContext(ctx, exchange, "", false, false, amqp.Publishing{
-		AppId: appID, ContentType: "application/json", DeliveryMode: amqp.Transient, Body: body,
-	})
-	if err != nil {
-		return fmt.Errorf("publish wake-up: %w", err)
-	}
 	return nil
 }
 
@@ -215,29 +201,21 @@ func (k *Waker) Wake(set shards.Set) {
 	notify(k.due)
 }
 
-// Run sends wake-ups until ctx ends.
-func (k *Waker) Run(ctx context.Context) error { return rabbit.Supervise(ctx, k.rabbit, k.session) }
-
-func (k *Waker) session(ctx context.Context, conn *amqp.Connection) error {
-	if err := rabbit.DeclareExchange(conn, k.exchange, amqp.ExchangeFanout); err != nil {
-		return err
-	}
-	ch, err := rabbit.OpenChannel(conn)
-	if err != nil {
-		return err
-	}
-	for {
+// Run sends wake-ups until ctx ends, with a gap between them: more would be useless.
+func (k *Waker) Run(ctx context.Context) error {
+	gap := time.NewTimer(0)
+	return rabbit.AnnounceAll(ctx, k.rabbit, k.exchange, appID, func(ctx context.Context) any {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-gap.C:
+		}
+		defer gap.Reset(wakeupGap)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-k.due:
+			return wakeup{shards.Set(k.pending.Swap(0))}
 		}
-		if err := publishWakeup(ctx, ch, k.exchange, shards.Set(k.pending.Swap(0))); err != nil {
-			return err
-		}
-		select { // more of them would be useless
-		case <-ctx.Done():
-		case <-time.After(wakeupGap):
-		}
-	}
+	})
 }

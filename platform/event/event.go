@@ -88,66 +88,6 @@ func AllKeys() (keys []Key) {
 	return keys
 }
 
-// A Status is how far the work on a report is.
-type Status string
-
-// The statuses of a report.
-const (
-	Pending    Status = "pending"
-	InProgress Status = "in_progress"
-	Resolved   Status = "resolved"
-	Rejected   Status = "rejected"
-)
-
-// Privacy says whether the reporter of a report is named.
-type Privacy string
-
-// The privacy levels. Of an Anonymous report no message names the reporter.
-const (
-	Public    Privacy = "public"
-	Anonymous Privacy = "anonymous"
-)
-
-// VoteType is the direction of a vote.
-type VoteType string
-
-// The directions of a vote.
-const (
-	Upvote   VoteType = "upvote"
-	Downvote VoteType = "downvote"
-)
-
-// PhotoReason says why a photo is not shown.
-type PhotoReason string
-
-// The reasons for which photos are refused.
-const (
-	PhotoUnsupported PhotoReason = "unsupported" // no picture, or of a format that is not taken
-	PhotoTooLarge    PhotoReason = "too_large"   // more pixels than are taken
-	PhotoDamaged     PhotoReason = "damaged"     // it ends early, or cannot be read
-	PhotoInfected    PhotoReason = "infected"    // the virus scanner found something
-	PhotoUnsuitable  PhotoReason = "unsuitable"  // an official decided so
-	PhotoFailed      PhotoReason = "failed"      // the fault is ours; another attempt may succeed
-)
-
-// A Moderation is a decision about the public parts of a report, by an official unless
-// it is NameHidden or Withdrawn.
-type Moderation string
-
-// The moderations.
-const (
-	Hidden     Moderation = "hidden"
-	ShownAgain Moderation = "shown"    // after it was hidden
-	Redacted   Moderation = "redacted" // there are other words in the place of some
-	// NameHidden is the reporter's own decision: the report is anonymous from now on.
-	NameHidden Moderation = "name_hidden"
-	// Withdrawn is the reporter's own decision, too: the report is hidden for ever.
-	Withdrawn Moderation = "withdrawn"
-	// Restricted shows the report to officials and its reporter alone. For everybody else
-	// it is Hidden.
-	Restricted Moderation = "private"
-)
-
 // A Message is one of *StatusUpdate, *ReportCreated, *VoteReceived,
 // *ReportModerated, *ReportCorrected, *ReportDisputed, *ReportCommented,
 // *QuestionAsked, *QuestionReminded, *ReportAnswered, *QuestionExpired,
@@ -180,220 +120,6 @@ type Subject struct {
 
 // About returns s. The messages embed a Subject and have it from there.
 func (s *Subject) About() *Subject { return s }
-
-// StatusUpdate says that an official moved a report to another status, or replied
-// to everybody without moving it.
-type StatusUpdate struct {
-	Subject
-	NewStatus  Status `json:"new_status"`
-	Reply      bool   `json:"reply,omitempty"`       // NewStatus is what the report had before, and Note the reply
-	Note       string `json:"note,omitempty"`        // the official's explanation
-	CategoryID int32  `json:"category_id,omitempty"` // 0 from a writer that does not send it
-	// The message that has the status of the report before this one, and the version
-	// of the report there; at version 1 it is the ReportCreated. Both are zero if the
-	// writer does not know.
-	PreviousMessageID     uuid.UUID `json:"previous_message_id,omitzero"`
-	PreviousStatusVersion int64     `json:"previous_status_version,omitempty"`
-	// VerdictUntil is until when the reporter of a report that is resolved now may say
-	// whether it is fixed, in Unix seconds; 0 if nobody asks.
-	VerdictUntil int64 `json:"verdict_until,omitempty"`
-}
-
-// ReportCreated says that a resident filed a report.
-type ReportCreated struct {
-	Subject
-	CategoryID   int32   `json:"category_id"`
-	CategoryName string  `json:"category_name"`
-	ReporterName string  `json:"reporter_name,omitempty"` // empty when anonymous
-	PrivacyLevel Privacy `json:"privacy_level"`
-}
-
-// VoteReceived says that a resident voted on a report, or changed the vote.
-type VoteReceived struct {
-	Subject
-	VoterID  string   `json:"voter_id"`
-	VoteType VoteType `json:"vote_type"`
-	NewScore *int64   `json:"new_score"` // upvotes less downvotes; never nil in a valid message
-	// CategoryID is 0 from a writer that does not send it.
-	CategoryID int32 `json:"category_id,omitempty"`
-}
-
-// ReportModerated says that an official has hidden a report, shown it again,
-// restricted it or redacted words of it, or that its reporter has hidden the name or withdrawn it. The
-// contents of messages of lower versions must no longer be shown to anybody, whenever
-// they come. It has the whole state, so that the one with
-// the highest version is enough.
-type ReportModerated struct {
-	// The title is the present one; that of a hidden report is its reference
-	// number, which is made of its id.
-	Subject
-	CategoryID int32      `json:"category_id"`
-	Action     Moderation `json:"action"`
-	Hidden     bool       `json:"hidden"` // whether the report is hidden now
-	// RedactedNotes are the versions of the report at which it was moved with a
-	// note that is another now, or none.
-	RedactedNotes []int64 `json:"redacted_notes"`
-	Note          string  `json:"note,omitempty"` // why it is hidden, for its reporter alone
-}
-
-// ReportCorrected says that an official has put a report into another category, or
-// to another place.
-type ReportCorrected struct {
-	Subject             // with the present place
-	CategoryID   int32  `json:"category_id"` // the present one, as the place
-	CategoryName string `json:"category_name"`
-	Note         string `json:"note,omitempty"`        // the official's reason, for everybody
-	PlaceMoved   bool   `json:"place_moved,omitempty"` // whether the place or the address is another
-	// Values before the correction; empty for those that stayed, or were empty.
-	PreviousCategoryID int32    `json:"previous_category_id,omitempty"`
-	PreviousLatitude   *float64 `json:"previous_latitude,omitempty"`
-	PreviousLongitude  *float64 `json:"previous_longitude,omitempty"`
-}
-
-// ReportDisputed says that a reporter finds a resolved report not to be fixed, or no
-// longer does. It is for officials, and has neither who said it nor what else they said.
-// report-service never names the reporter in it.
-type ReportDisputed struct {
-	Subject
-	CategoryID   int32  `json:"category_id"`
-	CategoryName string `json:"category_name"`
-	Retracted    bool   `json:"retracted,omitempty"` // the reporter says by now that it is fixed
-}
-
-// ReportCommented says that the comments on a report have changed: a resident has
-// written one, or officials have hidden one or shown it again. It has neither the
-// author nor the text: readers fetch the comments that they may see. The version is that
-// of the report, which does not change by it. report-service never names the
-// reporter in it.
-type ReportCommented struct {
-	Subject
-	CategoryID int32 `json:"category_id"`
-}
-
-// QuestionAsked says that an official has asked the reporter something. It does not
-// have the text, which the reporter and officials read at the report. The version is
-// that of the report, which does not change by it, nor by the messages below.
-type QuestionAsked struct {
-	Subject
-	QuestionID uuid.UUID `json:"question_id"`
-	EndsOn     string    `json:"ends_on"` // the last day for an answer, such as 2026-12-11
-}
-
-// QuestionReminded says that half of the time for an answer is over, and that there
-// is none.
-type QuestionReminded struct {
-	Subject
-	QuestionID uuid.UUID `json:"question_id"`
-	EndsOn     string    `json:"ends_on"`
-}
-
-// ReportAnswered says that the reporter has answered a question. It is for officials,
-// has neither the text nor a name, and report-service never names the reporter in it.
-// Its sealed recipient is the official who asked.
-type ReportAnswered struct {
-	Subject
-	QuestionID uuid.UUID `json:"question_id"`
-}
-
-// QuestionExpired says that the time for an answer is over, and that there is none.
-// It is for the same readers as ReportAnswered.
-type QuestionExpired struct {
-	Subject
-	QuestionID uuid.UUID `json:"question_id"`
-}
-
-// ReportOverdue says that the city has not finished its work on a report in the
-// time that it set itself. It is for officials, and report-service never names the
-// reporter in it. The version is that of the report, which does not change by it.
-type ReportOverdue struct {
-	Subject
-	CategoryID   int32  `json:"category_id"`
-	CategoryName string `json:"category_name"`
-	DueAt        int64  `json:"due_at"` // Unix seconds
-	// Level is 1 once the time is over, 2 once it is over twice, and so on.
-	Level int32 `json:"level"`
-}
-
-// PhotoReady says that everybody may see a photo of a report. It does not name the
-// uploader.
-type PhotoReady struct {
-	Subject
-	PhotoID    uuid.UUID `json:"photo_id"`
-	CategoryID int32     `json:"category_id,omitempty"`
-}
-
-// PhotoRefused says to the reporter that a photo of the report is not shown. It
-// changes nothing that others see, so that ReportVersion is the present one.
-type PhotoRefused struct {
-	Subject
-	PhotoID uuid.UUID   `json:"photo_id"`
-	Reason  PhotoReason `json:"reason"`
-}
-
-// PhotoUploaded asks the photo worker to process an upload. Nobody sees
-// the photo yet, so that ReportVersion is the present one.
-type PhotoUploaded struct {
-	Subject
-	PhotoID uuid.UUID `json:"photo_id"`
-}
-
-// AdoptionTitle stands in the place of a report's title in a GuestAdopted.
-const AdoptionTitle = "A guest's reports"
-
-// GuestAdopted asks notification-service to make an account's what it has of a guest. The
-// account is the sealed recipient. It is about no report: ReportID is an id of its own.
-type GuestAdopted struct {
-	Subject
-	Guest string `json:"guest"` // the guest's id, sealed for ReportID as the recipient is
-}
-
-// Key returns StatusUpdatedKey.
-func (*StatusUpdate) Key() Key { return StatusUpdatedKey }
-
-// Key returns ReportCreatedKey.
-func (*ReportCreated) Key() Key { return ReportCreatedKey }
-
-// Key returns VoteReceivedKey.
-func (*VoteReceived) Key() Key { return VoteReceivedKey }
-
-// Key returns ModeratedKey.
-func (*ReportModerated) Key() Key { return ModeratedKey }
-
-// Key returns CorrectedKey.
-func (*ReportCorrected) Key() Key { return CorrectedKey }
-
-// Key returns DisputedKey.
-func (*ReportDisputed) Key() Key { return DisputedKey }
-
-// Key returns CommentedKey.
-func (*ReportCommented) Key() Key { return CommentedKey }
-
-// Key returns AskedKey.
-func (*QuestionAsked) Key() Key { return AskedKey }
-
-// Key returns RemindedKey.
-func (*QuestionReminded) Key() Key { return RemindedKey }
-
-// Key returns AnsweredKey.
-func (*ReportAnswered) Key() Key { return AnsweredKey }
-
-// Key returns ExpiredKey.
-func (*QuestionExpired) Key() Key { return ExpiredKey }
-
-// Key returns ReportOverdueKey.
-func (*ReportOverdue) Key() Key { return ReportOverdueKey }
-
-// Key returns PhotoReadyKey.
-func (*PhotoReady) Key() Key { return PhotoReadyKey }
-
-// Key returns PhotoRefusedKey.
-func (*PhotoRefused) Key() Key { return PhotoRefusedKey }
-
-// Key returns PhotoUploadedKey.
-func (*PhotoUploaded) Key() Key { return PhotoUploadedKey }
-
-// Key returns GuestAdoptedKey.
-func (*GuestAdopted) Key() Key { return GuestAdoptedKey }
 
 // Previous returns the message that a reader must have before m, so that the last
 // status that it has of a report is the present one. There may be none, or the writer
@@ -484,237 +210,69 @@ func newMessage(key Key) Message {
 	return nil
 }
 
-// Validate returns a *FieldError for the first field that breaks the contract.
-func (m *StatusUpdate) Validate() error {
-	if err := m.Subject.validate(); err != nil {
-		return err
-	}
-	switch {
-	case m.CategoryID < 0:
-		return &FieldError{"category_id", "a positive number"}
-	case m.PreviousStatusVersion < 0:
-		return &FieldError{"previous_status_version", "a positive number"}
-	case m.VerdictUntil < 0:
-		return &FieldError{"verdict_until", "a positive number"}
-	}
-	return oneOf("new_status", m.NewStatus, Pending, InProgress, Resolved, Rejected)
+// A rule is what a field of a message must be, and whether it is.
+type rule struct {
+	ok          bool
+	field, must string
 }
 
-// Validate returns a *FieldError for the first field that breaks the contract.
-// A message that is marked anonymous and names its reporter is refused: it
-// must not travel.
-func (m *ReportCreated) Validate() error {
-	if err := m.Subject.validate(); err != nil {
-		return err
+// check returns a *FieldError for the first field of a message that breaks the contract:
+// those of s, and then those of rules.
+func (s *Subject) check(rules ...rule) error {
+	err := firstBroken(
+		rule{s.ReportID != uuid.Nil, "report_id", "the id of a report"},
+		rule{s.ReportVersion >= 0, "report_version", "1 or more"}, // 0 is that of a writer that does not count versions
+		notEmpty("report_title", s.ReportTitle),
+		rule{s.Timestamp > 0, "timestamp", "Unix seconds"},
+		degrees("latitude", s.Latitude, 90),
+		degrees("longitude", s.Longitude, 180),
+	)
+	if err == nil {
+		err = firstBroken(rules...)
 	}
-	switch {
-	case m.CategoryID <= 0:
-		return &FieldError{"category_id", "a positive number"}
-	case m.CategoryName == "":
-		return &FieldError{"category_name", "a text that is not empty"}
-	case m.PrivacyLevel == Anonymous && m.ReporterID != "":
-		return &FieldError{"reporter_id", "empty when privacy_level is anonymous"}
-	case m.PrivacyLevel == Anonymous && m.ReporterName != "":
-		return &FieldError{"reporter_name", "empty when privacy_level is anonymous"}
-	}
-	return oneOf("privacy_level", m.PrivacyLevel, Public, Anonymous)
+	return err
 }
 
-// Validate returns a *FieldError for the first field that breaks the contract.
-func (m *VoteReceived) Validate() error {
-	if err := m.Subject.validate(); err != nil {
-		return err
-	}
-	switch {
-	case m.VoterID == "":
-		return &FieldError{"voter_id", "the id of a user"}
-	case m.NewScore == nil:
-		return &FieldError{"new_score", "a number"}
-	case m.CategoryID < 0:
-		return &FieldError{"category_id", "a positive number"}
-	}
-	return oneOf("vote_type", m.VoteType, Upvote, Downvote)
-}
-
-// Validate returns a *FieldError for the first field that breaks the contract.
-func (m *ReportModerated) Validate() error {
-	if err := m.Subject.validate(); err != nil {
-		return err
-	}
-	switch {
-	case m.CategoryID <= 0:
-		return &FieldError{"category_id", "a positive number"}
-	case slices.ContainsFunc(m.RedactedNotes, func(version int64) bool { return version < 1 }):
-		return &FieldError{"redacted_notes", "a positive number"}
-	}
-	return oneOf("action", m.Action, Hidden, ShownAgain, Redacted, NameHidden, Withdrawn, Restricted)
-}
-
-// Validate returns a *FieldError for the first field that breaks the contract.
-func (m *ReportCorrected) Validate() error {
-	if err := m.Subject.validate(); err != nil {
-		return err
-	}
-	switch {
-	case m.CategoryID <= 0:
-		return &FieldError{"category_id", "a positive number"}
-	case m.CategoryName == "":
-		return &FieldError{"category_name", "a text that is not empty"}
-	case m.PreviousCategoryID < 0:
-		return &FieldError{"previous_category_id", "a positive number"}
-	case m.PreviousLatitude != nil && (*m.PreviousLatitude < -90 || *m.PreviousLatitude > 90):
-		return &FieldError{"previous_latitude", "degrees from -90 to 90"}
-	case m.PreviousLongitude != nil && (*m.PreviousLongitude < -180 || *m.PreviousLongitude > 180):
-		return &FieldError{"previous_longitude", "degrees from -180 to 180"}
-	}
-	return nil
-}
-
-// Validate returns a *FieldError for the first field that breaks the contract.
-func (m *ReportDisputed) Validate() error {
-	if err := m.Subject.validate(); err != nil {
-		return err
-	}
-	switch {
-	case m.CategoryID <= 0:
-		return &FieldError{"category_id", "a positive number"}
-	case m.CategoryName == "":
-		return &FieldError{"category_name", "a text that is not empty"}
-	}
-	return nil
-}
-
-// Validate returns a *FieldError for the first field that breaks the contract.
-func (m *ReportCommented) Validate() error {
-	if err := m.Subject.validate(); err != nil {
-		return err
-	}
-	if m.CategoryID <= 0 {
-		return &FieldError{"category_id", "a positive number"}
-	}
-	return nil
-}
-
-// Validate returns a *FieldError for the first field that breaks the contract.
-func (m *QuestionAsked) Validate() error { return m.validQuestion(m.QuestionID, &m.EndsOn) }
-
-// Validate returns a *FieldError for the first field that breaks the contract.
-func (m *QuestionReminded) Validate() error { return m.validQuestion(m.QuestionID, &m.EndsOn) }
-
-// Validate returns a *FieldError for the first field that breaks the contract.
-func (m *ReportAnswered) Validate() error { return m.validQuestion(m.QuestionID, nil) }
-
-// Validate returns a *FieldError for the first field that breaks the contract.
-func (m *QuestionExpired) Validate() error { return m.validQuestion(m.QuestionID, nil) }
-
-// validQuestion checks what the messages about questions have in common, and the
-// last day for an answer unless it is nil.
-func (s *Subject) validQuestion(id uuid.UUID, endsOn *string) error {
-	if err := s.validate(); err != nil {
-		return err
-	}
-	if id == uuid.Nil {
-		return &FieldError{"question_id", "a UUID"}
-	}
-	if endsOn != nil {
-		if _, err := time.Parse(time.DateOnly, *endsOn); err != nil {
-			return &FieldError{"ends_on", "a date such as 2026-12-11"}
+// firstBroken returns a *FieldError for the first of rules that does not hold.
+func firstBroken(rules ...rule) error {
+	for _, r := range rules {
+		if !r.ok {
+			return &FieldError{r.field, r.must}
 		}
 	}
 	return nil
 }
 
-// Validate returns a *FieldError for the first field that breaks the contract.
-func (m *ReportOverdue) Validate() error {
-	if err := m.Subject.validate(); err != nil {
-		return err
-	}
-	switch {
-	case m.CategoryID <= 0:
-		return &FieldError{"category_id", "a positive number"}
-	case m.CategoryName == "":
-		return &FieldError{"category_name", "a text that is not empty"}
-	case m.DueAt <= 0:
-		return &FieldError{"due_at", "Unix seconds"}
-	case m.Level <= 0:
-		return &FieldError{"level", "1 or more"}
-	}
-	return nil
+func positive(field string, n int32) rule { return rule{n > 0, field, "a positive number"} }
+
+func notNegative[N int32 | int64](field string, n N) rule {
+	return rule{n >= 0, field, "a positive number"}
 }
 
-// Validate returns a *FieldError for the first field that breaks the contract.
-func (m *PhotoReady) Validate() error {
-	if err := m.Subject.validate(); err != nil {
-		return err
-	}
-	if m.CategoryID < 0 {
-		return &FieldError{"category_id", "a positive number"}
-	}
-	return validPhoto(m.PhotoID)
+func notEmpty(field, text string) rule { return rule{text != "", field, "a text that is not empty"} }
+
+func isID(field string, id uuid.UUID) rule { return rule{id != uuid.Nil, field, "a UUID"} }
+
+func date(field, day string) rule {
+	_, err := time.Parse(time.DateOnly, day)
+	return rule{err == nil, field, "a date such as 2026-12-11"}
 }
 
-// Validate returns a *FieldError for the first field that breaks the contract.
-func (m *PhotoRefused) Validate() error {
-	if err := m.Subject.validate(); err != nil {
-		return err
+// degrees are at most so many to each side; nil is without a place.
+func degrees(field string, d *float64, most float64) rule {
+	if d == nil || *d >= -most && *d <= most {
+		return rule{ok: true}
 	}
-	if err := validPhoto(m.PhotoID); err != nil {
-		return err
-	}
-	return oneOf("reason", m.Reason, PhotoUnsupported, PhotoTooLarge, PhotoDamaged, PhotoInfected, PhotoUnsuitable, PhotoFailed)
+	return rule{false, field, fmt.Sprintf("degrees from -%g to %g", most, most)}
 }
 
-// Validate returns a *FieldError for the first field that breaks the contract.
-func (m *PhotoUploaded) Validate() error {
-	if err := m.Subject.validate(); err != nil {
-		return err
+func oneOf[T ~string](field string, got T, allowed ...T) rule {
+	if slices.Contains(allowed, got) {
+		return rule{ok: true}
 	}
-	return validPhoto(m.PhotoID)
-}
-
-// Validate returns a *FieldError for the first field that breaks the contract.
-func (m *GuestAdopted) Validate() error {
-	if err := m.Subject.validate(); err != nil {
-		return err
+	names := make([]string, len(allowed))
+	for i, a := range allowed {
+		names[i] = string(a)
 	}
-	if m.Guest == "" {
-		return &FieldError{"guest", "a sealed id"}
-	}
-	return nil
-}
-
-func validPhoto(id uuid.UUID) error {
-	if id == uuid.Nil {
-		return &FieldError{"photo_id", "a UUID"}
-	}
-	return nil
-}
-
-func (s *Subject) validate() error {
-	switch {
-	case s.ReportID == uuid.Nil:
-		return &FieldError{"report_id", "the id of a report"}
-	case s.ReportVersion < 0: // 0 is that of a writer that does not count versions
-		return &FieldError{"report_version", "1 or more"}
-	case s.ReportTitle == "":
-		return &FieldError{"report_title", "a text that is not empty"}
-	case s.Timestamp <= 0:
-		return &FieldError{"timestamp", "Unix seconds"}
-	case s.Latitude != nil && (*s.Latitude < -90 || *s.Latitude > 90):
-		return &FieldError{"latitude", "degrees from -90 to 90"}
-	case s.Longitude != nil && (*s.Longitude < -180 || *s.Longitude > 180):
-		return &FieldError{"longitude", "degrees from -180 to 180"}
-	}
-	return nil
-}
-
-func oneOf[T ~string](field string, got T, want ...T) error {
-	if slices.Contains(want, got) {
-		return nil
-	}
-	names := make([]string, len(want))
-	for i, w := range want {
-		names[i] = string(w)
-	}
-	return &FieldError{field, "one of " + strings.Join(names, ", ")}
+	return rule{false, field, "one of " + strings.Join(names, ", ")}
 }

@@ -33,15 +33,12 @@ type PhotoProgress struct {
 func DecodePhotoProgress(body []byte) (PhotoProgress, error) {
 	var p PhotoProgress
 	err := json.Unmarshal(body, &p)
-	switch {
-	case err != nil:
+	if err != nil {
 		err = &FieldError{"body", "of another type"}
-	case p.ReportID == uuid.Nil:
-		err = &FieldError{"report_id", "the id of a report"}
-	case p.PhotoID == uuid.Nil:
-		err = validPhoto(p.PhotoID)
-	default:
-		err = oneOf("stage", p.Stage, PhotoChecking, PhotoScanning, PhotoResizing)
+	} else {
+		err = firstBroken(
+			rule{p.ReportID != uuid.Nil, "report_id", "the id of a report"}, isID("photo_id", p.PhotoID),
+			oneOf("stage", p.Stage, PhotoChecking, PhotoScanning, PhotoResizing))
 	}
 	if err != nil {
 		return PhotoProgress{}, fmt.Errorf("progress of a photo: %w", err)

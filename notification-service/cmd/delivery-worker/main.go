@@ -15,7 +15,6 @@ import (
 	"io"
 
 	"github.com/rs/zerolog"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/cityconnect/cityconnect/migrations"
 	"github.com/cityconnect/cityconnect/notification-service/internal/config"
@@ -25,10 +24,10 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
-	platformconfig "github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/group"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/platform/program"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/platform/topology"
@@ -43,21 +42,12 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	if err != nil {
 		return fmt.Errorf("load config: %w", err)
 	}
-	log := service.NewLogger(logs, "delivery", cfg.LogLevel)
-	platformconfig.WarnOfRemoved(log, getenv)
-	platformconfig.WarnWithoutTLS(log, map[string]string{
-		"DATABASE_URL": cfg.DatabaseURL, "RABBITMQ_URL": cfg.RabbitURL, "RABBITMQ_MANAGEMENT_URL": cfg.ManagementURL,
-	})
-	metrics := service.NewRegistry()
-
-	pool, err := pgpool.Open(ctx, cfg.DatabaseURL, "delivery-worker")
-	if err != nil {
+	base := program.Begin("delivery-worker", cfg.Service, getenv, logs, map[string]string{"RABBITMQ_MANAGEMENT_URL": cfg.ManagementURL})
+	if err := base.Open(ctx); err != nil {
 		return err
 	}
-	defer pool.Close() // last, because everything below uses it
-	if err := pgpool.SignIn(ctx, pool); err != nil {
-		return err
-	}
+	pool, log, metrics := base.Pool, base.Log, base.Metrics
+	defer pool.Close()
 	// This process erases nobody, but must not keep messages about the erased.
 	options := postgres.Options{Erased: erasure.New(pool, cfg.Keys, nil, log), Keys: cfg.Keys}
 	if cfg.Mail.Enabled() && cfg.Mail.OperatorsAddress != "" {
@@ -80,7 +70,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return err
 	}
 	dispatchers := []*ledger.Dispatcher{dispatcher}
-	background := []func(context.Context) error{
+	parts := []program.Part{
 		groups.Run,
 		func(ctx context.Context) error { return db.Deliveries.RunUpkeep(ctx, cfg.Retention, log) },
 		func(ctx context.Context) error { return db.Endpoints.RunSettle(ctx, log) },
@@ -95,14 +85,13 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 			return fmt.Errorf("set up digests: %w", err)
 		}
 		dispatchers = append(dispatchers, ledger.New(cfg.Mail.Ledger(), mails, db.Ledger, metrics, log))
-		background = append(background, digests.Run)
+		parts = append(parts, digests.Run)
 	}
 	if cfg.Push.Enabled() {
 		pushes := push.NewSender(&cfg.Push, db.Devices, push.NewKeys(cfg.Keys), client, metrics, log)
 		dispatchers = append(dispatchers, ledger.New(cfg.Push.Ledger(), pushes, db.Ledger, metrics, log))
 	}
 	session := ledger.NewSession(pool.Config().ConnConfig, log)
-	background = append(background, func(ctx context.Context) error { return session.Run(ctx, dispatchers...) })
 	health := service.NewHealth(log, service.Details{
 		Features: map[string]bool{"mail": cfg.Mail.Enabled(), "push": cfg.Push.Enabled(), "webhooks": true},
 		Schema:   func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, pool) },
@@ -116,14 +105,11 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return err
 	}
 
-	g, ctx := errgroup.WithContext(ctx)
-	for _, run := range background {
-		g.Go(func() error { return run(ctx) })
-	}
-	g.Go(func() error {
-		return service.Serve(ctx, operations, service.NewOperations(metrics, health), service.ServeOptions{Log: log, Health: health})
-	})
-	return g.Wait()
+	return program.Run(ctx, append(parts,
+		func(ctx context.Context) error { return session.Run(ctx, dispatchers...) },
+		func(ctx context.Context) error {
+			return service.Serve(ctx, operations, service.NewOperations(metrics, health), service.ServeOptions{Log: log, Health: health})
+		}), nil)
 }
 
 // newRelay returns the connections to the city's mail server, with a warning if they

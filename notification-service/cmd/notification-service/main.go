@@ -14,8 +14,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/config"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
-	platformconfig "github.com/cityconnect/cityconnect/platform/config"
-	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/platform/program"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
@@ -27,24 +26,34 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	if err != nil {
 		return fmt.Errorf("load config: %w", err)
 	}
-	log := service.NewLogger(logs, "notification", cfg.LogLevel)
-	platformconfig.WarnOfRemoved(log, getenv)
-	platformconfig.WarnWithoutTLS(log, map[string]string{
-		"DATABASE_URL": cfg.DatabaseURL, "RABBITMQ_URL": cfg.RabbitURL,
+	base := program.Begin("notification-service", cfg.Service, getenv, logs, map[string]string{
 		"RABBITMQ_MANAGEMENT_URL": cfg.ManagementURL, "AUTH_JWKS_URL": cfg.Auth.JWKSURL, "GEOCODER_URL": cfg.Geocoder.URL.Server(),
 	})
-	sse.WarnOfFiles(cfg.Stream, log)
-	pool, err := pgpool.Open(ctx, cfg.DatabaseURL, "notification-service")
+	sse.WarnOfFiles(cfg.Stream, base.Log)
+	if err := base.Open(ctx); err != nil {
+		return err
+	}
+	defer base.Pool.Close()
+	core, err := newCore(base, cfg)
 	if err != nil {
 		return err
 	}
-	defer pool.Close() // last, because everything else uses it
-	if err := pgpool.SignIn(ctx, pool); err != nil {
-		return err
-	}
-	a, err := build(ctx, cfg, pool, log)
+	edge, err := newEdge(ctx, core, cfg)
 	if err != nil {
 		return err
 	}
-	return a.run(ctx)
+	_ = core.eraser.Refresh(ctx) // Run goes on with it
+	return program.Run(ctx,
+		[]program.Part{
+			core.groups.Run, core.schedule.Run, core.eraser.Run,
+			func(ctx context.Context) error {
+				return service.Serve(ctx, edge.requests, edge.handler, service.ServeOptions{Log: base.Log, Health: edge.health, Drain: core.hub.Drain})
+			},
+		},
+		[]program.Part{
+			core.hub.Run, core.bus.Run, core.past.Run, edge.runMonitor,
+			func(ctx context.Context) error {
+				return service.ServeOperations(ctx, edge.operations, base.Metrics, edge.health, base.Log)
+			},
+		})
 }

@@ -1,6 +1,6 @@
 // Package admin is the operators' side of notification-service over HTTP:
-// dead letters, their replays, messages that wait until a time, and the worker
-// pools.
+// dead letters, their replays, messages that wait until a time, worker pools and webhooks. It
+// has a type for each subject, whose Operations the program passes to api.New.
 //
 // The OpenAPI document decides before who may use it, and what a request may
 // contain. The package promises that no answer names a reporter or a voter.
@@ -13,27 +13,8 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/deadletter"
-	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
-
-// An API answers the operators' operations.
-type API struct {
-	store   Store
-	delayed Delayed
-	pools   Pools
-	checker Checker
-}
-
-// New returns an API on dead letters, delayed messages and worker pools.
-func New(store Store, delayed Delayed, pools Pools, checker Checker) *API {
-	return &API{store, delayed, pools, checker}
-}
-
-// Operations are those on dead letters, delayed messages and worker pools.
-func (a *API) Operations() []openapi.Operations {
-	return []openapi.Operations{a.letterOperations(), a.replayOperations(), a.poolOperations(), a.delayedOperations()}
-}
 
 // selection reads the filters of a query.
 func selection(r *http.Request) deadletter.Selection {

@@ -78,8 +78,9 @@ func openConsole(t *testing.T, r *consumertest.Harness, role auth.Role, webhookB
 		past := func(ctx context.Context, span time.Duration) (history.History, error) {
 			return history.Read(ctx, r.Pool, span)
 		}
+		letters := admin.Letters{Store: r.Letters}
 		err = doc.Mount(g, service.Errors{Log: r.Log, Problems: admin.Problems},
-			append(admin.New(r.Letters, delay.NewStore(r.Pool), c, new(topology.Checker)).Operations(),
+			append([]openapi.Operations{letters.Operations(), letters.ReplayOperations(), admin.Delayed{Store: delay.NewStore(r.Pool)}.Operations(), admin.Pools{Consumer: c, Checker: new(topology.Checker)}.Operations()},
 				webhooks(t, r, webhookBroker).Operations(), admin.StoryOperations(postgres.NewStories(r.Pool, "queue.vote_received", "queue.webhooks")), operators.ReconciliationOperations(reconciliation.NewResults(r.Pool, reconciliation.ToOperations)), openapi.Operations{"workerPoolHistory": operators.History(past)})...)
 	})
 	if err != nil {

@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"context"
 	"encoding/base64"
 	"errors"
 	"net/http"
@@ -21,14 +20,10 @@ import (
 )
 
 // Delayed are the messages that wait until a time.
-type Delayed interface {
-	Entries(ctx context.Context, s delay.Selection, after *delay.Position, limit int) ([]delay.Entry, error)
-	Release(ctx context.Context, actor, queue, messageID string) error
-	Cancel(ctx context.Context, actor, queue, messageID, reason string) error
-}
+type Delayed struct{ Store *delay.Store }
 
-// delayedOperations are those on messages that wait until a time.
-func (a *API) delayedOperations() openapi.Operations {
+// Operations are those on messages that wait until a time.
+func (a Delayed) Operations() openapi.Operations {
 	return openapi.Operations{
 		"listDelayedMessages":   {Handler: a.listDelayed, Timeout: service.DefaultTimeout},
 		"releaseDelayedMessage": {Handler: a.releaseDelayed, Timeout: service.DefaultTimeout},
@@ -37,7 +32,7 @@ func (a *API) delayedOperations() openapi.Operations {
 }
 
 // listDelayed handles GET /admin/delayed.
-func (a *API) listDelayed(w http.ResponseWriter, r *http.Request) error {
+func (a Delayed) listDelayed(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	limit := int(service.Number(q.Get("limit")))
 	selection := delay.Selection{Queue: q.Get("queue")}
@@ -49,7 +44,7 @@ func (a *API) listDelayed(w http.ResponseWriter, r *http.Request) error {
 			return fault.NewInvalid("/cursor", "must be the next_cursor of another page")
 		}
 	}
-	entries, err := a.delayed.Entries(r.Context(), selection, after, limit+1) // one more shows whether there is a next page
+	entries, err := a.Store.Entries(r.Context(), selection, after, limit+1) // one more shows whether there is a next page
 	if err != nil {
 		return err
 	}
@@ -90,12 +85,12 @@ func readPosition(cursor string) (*delay.Position, error) {
 }
 
 // releaseDelayed handles POST /admin/delayed/{queue}/{message_id}/release.
-func (a *API) releaseDelayed(w http.ResponseWriter, r *http.Request) error {
+func (a Delayed) releaseDelayed(w http.ResponseWriter, r *http.Request) error {
 	queue, id, err := delayedKey(r)
 	if err != nil {
 		return err
 	}
-	if err := a.delayed.Release(r.Context(), auth.Must(r).ID, queue, id); err != nil {
+	if err := a.Store.Release(r.Context(), auth.Must(r).ID, queue, id); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusAccepted)
@@ -103,12 +98,12 @@ func (a *API) releaseDelayed(w http.ResponseWriter, r *http.Request) error {
 }
 
 // cancelDelayed handles DELETE /admin/delayed/{queue}/{message_id}.
-func (a *API) cancelDelayed(w http.ResponseWriter, r *http.Request) error {
+func (a Delayed) cancelDelayed(w http.ResponseWriter, r *http.Request) error {
 	queue, id, err := delayedKey(r)
 	if err != nil {
 		return err
 	}
-	if err := a.delayed.Cancel(r.Context(), auth.Must(r).ID, queue, id, r.URL.Query().Get("reason")); err != nil {
+	if err := a.Store.Cancel(r.Context(), auth.Must(r).ID, queue, id, r.URL.Query().Get("reason")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/monitor"
 	"github.com/cityconnect/cityconnect/platform/reconciliation"
 	"github.com/cityconnect/cityconnect/platform/schedule"
@@ -44,7 +45,7 @@ type HealthConfig struct {
 	Database *monitor.Database
 	Broker   *monitor.Broker
 	Nodes    func() []topology.Node // of the broker, as far as they are seen
-	Pools    Pools
+	Pools    interface{ Pools() []consumer.Pool }
 	Letters  interface {
 		OpenByQueue(ctx context.Context) (map[string]int64, error)
 	}

@@ -29,11 +29,7 @@ type world struct {
 	err                   error // of the database
 }
 
-func (w *world) Pools() []consumer.Pool           { return w.pools }
-func (w *world) Waiting() []consumer.WaitingQueue { return nil }
-func (w *world) ChangePool(context.Context, string, string, consumer.PoolChange) (consumer.Pool, error) {
-	return consumer.Pool{}, nil
-}
+func (w *world) Pools() []consumer.Pool                                { return w.pools }
 func (w *world) OpenByQueue(context.Context) (map[string]int64, error) { return w.open, w.err }
 func (w *world) FailingEndpoints(context.Context) (disabled, disabling, failing []string, err error) {
 	return w.disabled, w.half, w.fails, w.err

@@ -1,15 +1,11 @@
 package admin
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
 
-	"github.com/google/uuid"
-
-	"github.com/cityconnect/cityconnect/platform/audit"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
@@ -17,27 +13,11 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// A Store keeps dead letters and replays.
-type Store interface {
-	Stats(ctx context.Context) ([]deadletter.Stat, error)
-	Groups(ctx context.Context, s deadletter.Selection) ([]deadletter.Group, error)
-	Count(ctx context.Context, s deadletter.Selection) (int, error)
-	Entries(ctx context.Context, s deadletter.Selection, before int64, limit int) ([]deadletter.Entry, error)
-	Entry(ctx context.Context, id int64) (deadletter.Entry, []deadletter.Attempt, error)
-	CreateReplay(ctx context.Context, actor string, o deadletter.ReplayRequest) (deadletter.Replay, error)
-	Replay(ctx context.Context, id uuid.UUID) (deadletter.Replay, error)
-	Replays(ctx context.Context, limit int) ([]deadletter.Replay, error)
-	SetReplayState(ctx context.Context, actor string, id uuid.UUID, state deadletter.ReplayState) (deadletter.Replay, error)
-	Discard(ctx context.Context, actor string, s deadletter.Selection, reason string) (int, error)
-	Restore(ctx context.Context, actor string, id int64, reason string) error
-	Edit(ctx context.Context, actor string, id int64, e deadletter.Edit) (int64, error)
-	SetNote(ctx context.Context, actor string, c deadletter.Cause, version int64, text string) (deadletter.Note, error)
-	RemoveNote(ctx context.Context, actor string, c deadletter.Cause, version int64) error
-	AuditLog(ctx context.Context, before int64, limit int) ([]audit.Entry, error)
-}
+// Letters are dead letters and their replays.
+type Letters struct{ Store *deadletter.Store }
 
-// letterOperations are those on dead letters.
-func (a *API) letterOperations() openapi.Operations {
+// Operations are those on dead letters.
+func (a Letters) Operations() openapi.Operations {
 	return openapi.Operations{
 		"deadLetterStats":      {Handler: a.stats, Timeout: service.DefaultTimeout},
 		"deadLetterGroups":     {Handler: a.groups, Timeout: service.DefaultTimeout},
@@ -55,8 +35,8 @@ func (a *API) letterOperations() openapi.Operations {
 }
 
 // stats handles GET /admin/dlq/stats.
-func (a *API) stats(w http.ResponseWriter, r *http.Request) error {
-	stats, err := a.store.Stats(r.Context())
+func (a Letters) stats(w http.ResponseWriter, r *http.Request) error {
+	stats, err := a.Store.Stats(r.Context())
 	if err != nil {
 		return err
 	}
@@ -64,9 +44,9 @@ func (a *API) stats(w http.ResponseWriter, r *http.Request) error {
 }
 
 // groups handles GET /admin/dlq/groups.
-func (a *API) groups(w http.ResponseWriter, r *http.Request) error {
+func (a Letters) groups(w http.ResponseWriter, r *http.Request) error {
 	selected := selection(r)
-	groups, err := a.store.Groups(r.Context(), selected)
+	groups, err := a.Store.Groups(r.Context(), selected)
 	if err != nil {
 		return err
 	}
@@ -74,12 +54,12 @@ func (a *API) groups(w http.ResponseWriter, r *http.Request) error {
 }
 
 // note handles PUT /admin/dlq/groups/note.
-func (a *API) note(w http.ResponseWriter, r *http.Request) error {
+func (a Letters) note(w http.ResponseWriter, r *http.Request) error {
 	request, err := service.Decode[notificationapi.NewDeadLetterNote](r)
 	if err != nil {
 		return err
 	}
-	note, err := a.store.SetNote(r.Context(), auth.Must(r).ID, cause(r), ifMatch(r), request.Text)
+	note, err := a.Store.SetNote(r.Context(), auth.Must(r).ID, cause(r), ifMatch(r), request.Text)
 	if err != nil {
 		return err
 	}
@@ -87,8 +67,8 @@ func (a *API) note(w http.ResponseWriter, r *http.Request) error {
 }
 
 // removeNote handles DELETE /admin/dlq/groups/note.
-func (a *API) removeNote(w http.ResponseWriter, r *http.Request) error {
-	if err := a.store.RemoveNote(r.Context(), auth.Must(r).ID, cause(r), ifMatch(r)); err != nil {
+func (a Letters) removeNote(w http.ResponseWriter, r *http.Request) error {
+	if err := a.Store.RemoveNote(r.Context(), auth.Must(r).ID, cause(r), ifMatch(r)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -102,10 +82,10 @@ func cause(r *http.Request) deadletter.Cause {
 }
 
 // list handles GET /admin/dlq/messages.
-func (a *API) list(w http.ResponseWriter, r *http.Request) error {
+func (a Letters) list(w http.ResponseWriter, r *http.Request) error {
 	limit, before := page(r)
 	selected := selection(r)
-	entries, err := a.store.Entries(r.Context(), selected, before, limit+1) // one more shows whether there is a next page
+	entries, err := a.Store.Entries(r.Context(), selected, before, limit+1) // one more shows whether there is a next page
 	if err != nil {
 		return err
 	}
@@ -117,7 +97,7 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) error {
 }
 
 // read handles GET /admin/dlq/messages/{id}.
-func (a *API) read(w http.ResponseWriter, r *http.Request) error {
+func (a Letters) read(w http.ResponseWriter, r *http.Request) error {
 	entry, attempts, err := a.entry(r)
 	if err != nil {
 		return err
@@ -127,17 +107,17 @@ func (a *API) read(w http.ResponseWriter, r *http.Request) error {
 	return service.Encode(w, http.StatusOK, letter)
 }
 
-func (a *API) entry(r *http.Request) (deadletter.Entry, []deadletter.Attempt, error) {
-	return a.store.Entry(r.Context(), service.Number(r.PathValue("id")))
+func (a Letters) entry(r *http.Request) (deadletter.Entry, []deadletter.Attempt, error) {
+	return a.Store.Entry(r.Context(), service.Number(r.PathValue("id")))
 }
 
 // exportPage is how many dead letters an export reads at once.
 const exportPage = 500
 
 // export handles GET /admin/dlq/export: one JSON object a line.
-func (a *API) export(w http.ResponseWriter, r *http.Request) error {
+func (a Letters) export(w http.ResponseWriter, r *http.Request) error {
 	s := selection(r)
-	entries, err := a.store.Entries(r.Context(), s, 0, exportPage)
+	entries, err := a.Store.Entries(r.Context(), s, 0, exportPage)
 	if err != nil {
 		return err
 	}
@@ -151,7 +131,7 @@ func (a *API) export(w http.ResponseWriter, r *http.Request) error {
 				return nil // the client left
 			}
 		}
-		entries, err = a.store.Entries(r.Context(), s, entries[len(entries)-1].ID, exportPage)
+		entries, err = a.Store.Entries(r.Context(), s, entries[len(entries)-1].ID, exportPage)
 		if err != nil {
 			panic(http.ErrAbortHandler) // the answer has begun: cut it, so that it is not taken for whole
 		}
@@ -160,7 +140,7 @@ func (a *API) export(w http.ResponseWriter, r *http.Request) error {
 }
 
 // edit handles POST /admin/dlq/messages/{id}/edit.
-func (a *API) edit(w http.ResponseWriter, r *http.Request) error {
+func (a Letters) edit(w http.ResponseWriter, r *http.Request) error {
 	request, err := service.Decode[notificationapi.DeadLetterEdit](r)
 	if err != nil {
 		return err
@@ -181,7 +161,7 @@ func (a *API) edit(w http.ResponseWriter, r *http.Request) error {
 	if request.DryRun {
 		return service.Encode(w, http.StatusOK, notificationapi.DeadLetterEdited{Changes: service.Each(edit.Changes, changeOf)})
 	}
-	id, err := a.store.Edit(r.Context(), auth.Must(r).ID, entry.ID, edit)
+	id, err := a.Store.Edit(r.Context(), auth.Must(r).ID, entry.ID, edit)
 	if err != nil {
 		return err
 	}
@@ -189,7 +169,7 @@ func (a *API) edit(w http.ResponseWriter, r *http.Request) error {
 }
 
 // discardOne handles POST /admin/dlq/messages/{id}/discard.
-func (a *API) discardOne(w http.ResponseWriter, r *http.Request) error {
+func (a Letters) discardOne(w http.ResponseWriter, r *http.Request) error {
 	entry, _, err := a.entry(r)
 	if err != nil {
 		return err
@@ -205,7 +185,7 @@ func (a *API) discardOne(w http.ResponseWriter, r *http.Request) error {
 }
 
 // discardMany handles POST /admin/dlq/discard.
-func (a *API) discardMany(w http.ResponseWriter, r *http.Request) error {
+func (a Letters) discardMany(w http.ResponseWriter, r *http.Request) error {
 	request, err := service.Decode[notificationapi.DeadLettersDiscard](r)
 	if err != nil {
 		return err
@@ -213,8 +193,8 @@ func (a *API) discardMany(w http.ResponseWriter, r *http.Request) error {
 	return a.discard(w, r, selectionOf(request.Selection), request.Reason)
 }
 
-func (a *API) discard(w http.ResponseWriter, r *http.Request, s deadletter.Selection, reason string) error {
-	n, err := a.store.Discard(r.Context(), auth.Must(r).ID, s, reason)
+func (a Letters) discard(w http.ResponseWriter, r *http.Request, s deadletter.Selection, reason string) error {
+	n, err := a.Store.Discard(r.Context(), auth.Must(r).ID, s, reason)
 	if err != nil {
 		return err
 	}
@@ -222,7 +202,7 @@ func (a *API) discard(w http.ResponseWriter, r *http.Request, s deadletter.Selec
 }
 
 // restore handles POST /admin/dlq/messages/{id}/restore.
-func (a *API) restore(w http.ResponseWriter, r *http.Request) error {
+func (a Letters) restore(w http.ResponseWriter, r *http.Request) error {
 	entry, _, err := a.entry(r)
 	if err != nil {
 		return err
@@ -231,16 +211,16 @@ func (a *API) restore(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.store.Restore(r.Context(), auth.Must(r).ID, entry.ID, request.Reason); err != nil {
+	if err := a.Store.Restore(r.Context(), auth.Must(r).ID, entry.ID, request.Reason); err != nil {
 		return err
 	}
 	return a.read(w, r)
 }
 
 // audit handles GET /admin/dlq/audit.
-func (a *API) audit(w http.ResponseWriter, r *http.Request) error {
+func (a Letters) audit(w http.ResponseWriter, r *http.Request) error {
 	limit, before := page(r)
-	entries, err := a.store.AuditLog(r.Context(), before, limit+1)
+	entries, err := a.Store.AuditLog(r.Context(), before, limit+1)
 	if err != nil {
 		return err
 	}

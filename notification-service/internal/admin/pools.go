@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
@@ -12,22 +11,14 @@ import (
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
-// Pools are the worker pools.
-type Pools interface {
-	Pools() []consumer.Pool
-	Waiting() []consumer.WaitingQueue
-	ChangePool(ctx context.Context, actor, queue string, change consumer.PoolChange) (consumer.Pool, error)
+// Pools are the worker pools, and the broker that their queues are at.
+type Pools struct {
+	Consumer *consumer.Consumer
+	Checker  *topology.Checker
 }
 
-// A Checker compares the broker with the topology.
-type Checker interface {
-	Findings() []topology.Finding
-	Copies(queue string) *topology.Copies
-	Nodes() []topology.Node
-}
-
-// poolOperations are those on worker pools.
-func (a *API) poolOperations() openapi.Operations {
+// Operations are those on worker pools.
+func (a Pools) Operations() openapi.Operations {
 	return openapi.Operations{
 		"listWorkerPools":  {Handler: a.listPools, Timeout: service.DefaultTimeout},
 		"changeWorkerPool": {Handler: a.changePool, Timeout: service.DefaultTimeout},
@@ -35,21 +26,21 @@ func (a *API) poolOperations() openapi.Operations {
 }
 
 // listPools handles GET /admin/workers.
-func (a *API) listPools(w http.ResponseWriter, _ *http.Request) error {
+func (a Pools) listPools(w http.ResponseWriter, _ *http.Request) error {
 	return service.Encode(w, http.StatusOK, notificationapi.WorkerPools{
-		Items: service.Each(a.pools.Pools(), a.pool), Waiting: service.Each(a.pools.Waiting(), waitingQueueOf),
-		Findings: service.Each(a.checker.Findings(), findingOf), Nodes: service.Each(a.checker.Nodes(), nodeOf),
+		Items: service.Each(a.Consumer.Pools(), a.pool), Waiting: service.Each(a.Consumer.Waiting(), waitingQueueOf),
+		Findings: service.Each(a.Checker.Findings(), findingOf), Nodes: service.Each(a.Checker.Nodes(), nodeOf),
 	})
 }
 
 // changePool handles PATCH /admin/workers/{queue}.
-func (a *API) changePool(w http.ResponseWriter, r *http.Request) error {
+func (a Pools) changePool(w http.ResponseWriter, r *http.Request) error {
 	request, err := service.Decode[notificationapi.WorkerPoolChange](r)
 	if err != nil {
 		return err
 	}
 	change := consumer.PoolChange{Concurrency: intOf(request.Concurrency), Prefetch: intOf(request.Prefetch), Paused: request.Paused}
-	pool, err := a.pools.ChangePool(r.Context(), auth.Must(r).ID, r.PathValue("queue"), change)
+	pool, err := a.Consumer.ChangePool(r.Context(), auth.Must(r).ID, r.PathValue("queue"), change)
 	if err != nil {
 		return err
 	}
@@ -57,9 +48,9 @@ func (a *API) changePool(w http.ResponseWriter, r *http.Request) error {
 }
 
 // pool is what operators see of p, with where its queue is in a cluster.
-func (a *API) pool(p consumer.Pool) notificationapi.WorkerPool {
+func (a Pools) pool(p consumer.Pool) notificationapi.WorkerPool {
 	pool := poolOf(p)
-	if copies := a.checker.Copies(p.Queue); copies != nil {
+	if copies := a.Checker.Copies(p.Queue); copies != nil {
 		pool.Copies = new(copiesOf(*copies))
 	}
 	return pool

@@ -11,8 +11,8 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// replayOperations are those on replays.
-func (a *API) replayOperations() openapi.Operations {
+// ReplayOperations are those on replays.
+func (a Letters) ReplayOperations() openapi.Operations {
 	return openapi.Operations{
 		"createReplay":     {Handler: a.createReplay, Timeout: service.DefaultTimeout},
 		"replayDeadLetter": {Handler: a.replayOne, Timeout: service.DefaultTimeout},
@@ -23,7 +23,7 @@ func (a *API) replayOperations() openapi.Operations {
 }
 
 // createReplay handles POST /admin/dlq/replays.
-func (a *API) createReplay(w http.ResponseWriter, r *http.Request) error {
+func (a Letters) createReplay(w http.ResponseWriter, r *http.Request) error {
 	request, err := service.Decode[notificationapi.ReplayRequest](r)
 	if err != nil {
 		return err
@@ -35,14 +35,14 @@ func (a *API) createReplay(w http.ResponseWriter, r *http.Request) error {
 		})
 	}
 	selection.State = deadletter.Open
-	n, err := a.store.Count(r.Context(), selection)
+	n, err := a.Store.Count(r.Context(), selection)
 	if err != nil {
 		return err
 	}
 	if request.Limit > 0 {
 		n = min(n, int(request.Limit))
 	}
-	groups, err := a.store.Groups(r.Context(), selection)
+	groups, err := a.Store.Groups(r.Context(), selection)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (a *API) createReplay(w http.ResponseWriter, r *http.Request) error {
 }
 
 // replayOne handles POST /admin/dlq/messages/{id}/replay.
-func (a *API) replayOne(w http.ResponseWriter, r *http.Request) error {
+func (a Letters) replayOne(w http.ResponseWriter, r *http.Request) error {
 	entry, _, err := a.entry(r)
 	if err != nil {
 		return err
@@ -62,8 +62,8 @@ func (a *API) replayOne(w http.ResponseWriter, r *http.Request) error {
 }
 
 // replay begins a replay and answers with it.
-func (a *API) replay(w http.ResponseWriter, r *http.Request, o deadletter.ReplayRequest) error {
-	replay, err := a.store.CreateReplay(r.Context(), auth.Must(r).ID, o)
+func (a Letters) replay(w http.ResponseWriter, r *http.Request, o deadletter.ReplayRequest) error {
+	replay, err := a.Store.CreateReplay(r.Context(), auth.Must(r).ID, o)
 	if err != nil {
 		return err
 	}
@@ -75,8 +75,8 @@ func (a *API) replay(w http.ResponseWriter, r *http.Request, o deadletter.Replay
 const recentReplays = 100
 
 // replays handles GET /admin/dlq/replays.
-func (a *API) replays(w http.ResponseWriter, r *http.Request) error {
-	replays, err := a.store.Replays(r.Context(), recentReplays)
+func (a Letters) replays(w http.ResponseWriter, r *http.Request) error {
+	replays, err := a.Store.Replays(r.Context(), recentReplays)
 	if err != nil {
 		return err
 	}
@@ -84,8 +84,8 @@ func (a *API) replays(w http.ResponseWriter, r *http.Request) error {
 }
 
 // readReplay handles GET /admin/dlq/replays/{id}.
-func (a *API) readReplay(w http.ResponseWriter, r *http.Request) error {
-	replay, err := a.store.Replay(r.Context(), openapi.PathID(r, "id"))
+func (a Letters) readReplay(w http.ResponseWriter, r *http.Request) error {
+	replay, err := a.Store.Replay(r.Context(), openapi.PathID(r, "id"))
 	if err != nil {
 		return err
 	}
@@ -98,12 +98,12 @@ var replayActions = map[string]deadletter.ReplayState{
 }
 
 // setReplayState handles POST /admin/dlq/replays/{id}/{action}.
-func (a *API) setReplayState(w http.ResponseWriter, r *http.Request) error {
+func (a Letters) setReplayState(w http.ResponseWriter, r *http.Request) error {
 	state, ok := replayActions[r.PathValue("action")]
 	if !ok {
 		return fmt.Errorf("action that the document let pass")
 	}
-	replay, err := a.store.SetReplayState(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), state)
+	replay, err := a.Store.SetReplayState(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), state)
 	if err != nil {
 		return err
 	}

@@ -1,29 +1,22 @@
 package admin
 
 import (
-	"context"
 	"net/http"
 
-	"github.com/google/uuid"
-
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/platform/story"
 )
 
-// Stories are what happened to messages.
-type Stories interface {
-	Entries(ctx context.Context, messageID string, report uuid.UUID) ([]story.Entry, error)
-}
-
 // StoryOperations answer what happened to one message.
-func StoryOperations(stories Stories) openapi.Operations {
+func StoryOperations(stories *postgres.Stories) openapi.Operations {
 	return openapi.Operations{"messageStory": {Handler: tell(stories), Timeout: service.DefaultTimeout}}
 }
 
 // tell handles GET /admin/messages/{id}/story.
-func tell(stories Stories) func(http.ResponseWriter, *http.Request) error {
+func tell(stories *postgres.Stories) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		var entries []story.Entry
 		if id := r.PathValue("id"); storable(id) { // others are unknown to the database

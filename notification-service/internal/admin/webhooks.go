@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
@@ -17,59 +18,24 @@ import (
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/platform/topology"
 )
-
-// An EndpointStore keeps the endpoints of webhooks.
-type EndpointStore interface {
-	List(ctx context.Context, before uuid.UUID, limit int) ([]webhook.Endpoint, error)
-	Get(ctx context.Context, id uuid.UUID) (webhook.Endpoint, error)
-	Summaries(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]webhook.Summary, error)
-	Create(ctx context.Context, actor string, e *webhook.Endpoint) error
-	Change(ctx context.Context, actor string, id uuid.UUID, version int64, change webhook.Change, rules webhook.Rules) (webhook.Endpoint, error)
-	Delete(ctx context.Context, actor string, id uuid.UUID, version int64) error
-	Rotate(ctx context.Context, actor string, id uuid.UUID, sealed string, keep time.Duration) (webhook.Endpoint, error)
-	Enable(ctx context.Context, actor string, id uuid.UUID, sendHeld bool) (webhook.Endpoint, error)
-	Disable(ctx context.Context, actor string, id uuid.UUID) (webhook.Endpoint, error)
-}
-
-// A DeliveryStore keeps the log of what endpoints were sent, and will be.
-type DeliveryStore interface {
-	AddTest(ctx context.Context, actor string, endpoint uuid.UUID, e webhook.Event) (webhook.Record, error)
-	Recover(ctx context.Context, actor string, id uuid.UUID, window webhook.Window, dryRun bool) (webhook.Recovery, error)
-	List(ctx context.Context, endpoint uuid.UUID, q webhook.RecordQuery) ([]webhook.Record, error)
-	Find(ctx context.Context, messageID string, report uuid.UUID, limit int) ([]webhook.Record, error)
-	Attempts(ctx context.Context, endpoint uuid.UUID, since time.Time, step time.Duration) (webhook.Past, error)
-	Get(ctx context.Context, id int64) (webhook.Record, []webhook.AttemptRecord, error)
-	Resend(ctx context.Context, actor string, id int64) (webhook.Record, error)
-}
 
 // bindTimeout is how long a registration waits for the queue. It leaves the
 // database the rest of service.DefaultTimeout.
 const bindTimeout = 10 * time.Second
 
-// A WebhookQueue is bound before the first endpoint is there: events from then on are
-// for the endpoint.
-type WebhookQueue interface {
-	Demand(ctx context.Context, queue string) error
-}
-
-// Webhooks answers the operators' operations on endpoints and deliveries.
+// Webhooks are the endpoints that operators register, and what they were sent.
 type Webhooks struct {
-	endpoints  EndpointStore
-	deliveries DeliveryStore
-	queue      WebhookQueue
-	rules      webhook.Rules
-	keys       *event.Keyring
-}
-
-// NewWebhooks returns Webhooks on these endpoints and deliveries. The rules say which
-// addresses may be registered; the keys seal secrets.
-func NewWebhooks(endpoints EndpointStore, deliveries DeliveryStore, queue WebhookQueue, rules webhook.Rules, keys *event.Keyring) *Webhooks {
-	return &Webhooks{endpoints, deliveries, queue, rules, keys}
+	Endpoints  *postgres.Endpoints
+	Deliveries *postgres.Deliveries
+	Queue      *topology.Checker // binds the queue before the first endpoint is there: events from then on are for it
+	Rules      webhook.Rules     // for the addresses that may be registered
+	Keys       *event.Keyring    // seal secrets
 }
 
 // Operations are those on webhooks.
-func (a *Webhooks) Operations() openapi.Operations {
+func (a Webhooks) Operations() openapi.Operations {
 	return openapi.Operations{
 		"listWebhooks":        {Handler: a.list, Timeout: service.DefaultTimeout},
 		"createWebhook":       {Handler: a.create, Timeout: service.DefaultTimeout},
@@ -102,15 +68,15 @@ func ifMatch(r *http.Request) int64 {
 }
 
 // list handles GET /admin/webhooks.
-func (a *Webhooks) list(w http.ResponseWriter, r *http.Request) error {
+func (a Webhooks) list(w http.ResponseWriter, r *http.Request) error {
 	limit := int(service.Number(r.URL.Query().Get("limit")))
-	endpoints, err := a.endpoints.List(r.Context(), openapi.QueryID(r, "cursor"), limit+1)
+	endpoints, err := a.Endpoints.List(r.Context(), openapi.QueryID(r, "cursor"), limit+1)
 	if err != nil {
 		return err
 	}
 	page := endpoints[:min(limit, len(endpoints))]
 	ids := service.Each(page, func(e webhook.Endpoint) uuid.UUID { return e.ID })
-	summaries, err := a.endpoints.Summaries(r.Context(), ids)
+	summaries, err := a.Endpoints.Summaries(r.Context(), ids)
 	if err != nil {
 		return err
 	}
@@ -122,7 +88,7 @@ func (a *Webhooks) list(w http.ResponseWriter, r *http.Request) error {
 }
 
 // create handles POST /admin/webhooks.
-func (a *Webhooks) create(w http.ResponseWriter, r *http.Request) error {
+func (a Webhooks) create(w http.ResponseWriter, r *http.Request) error {
 	request, err := service.Decode[notificationapi.NewWebhook](r)
 	if err != nil {
 		return err
@@ -142,14 +108,14 @@ func (a *Webhooks) create(w http.ResponseWriter, r *http.Request) error {
 	if reg.Filter.Area, err = areaOf(request.Area); err != nil {
 		return err
 	}
-	if err := a.rules.Check(reg, ""); err != nil {
+	if err := a.Rules.Check(reg, ""); err != nil {
 		return err
 	}
 	if err := a.bindQueue(r.Context()); err != nil {
 		return err
 	}
-	e, secret := webhook.NewEndpoint(reg, a.keys)
-	if err := a.endpoints.Create(r.Context(), auth.Must(r).ID, &e); err != nil {
+	e, secret := webhook.NewEndpoint(reg, a.Keys)
+	if err := a.Endpoints.Create(r.Context(), auth.Must(r).ID, &e); err != nil {
 		return err
 	}
 	setETag(w, e.Version)
@@ -157,10 +123,10 @@ func (a *Webhooks) create(w http.ResponseWriter, r *http.Request) error {
 	return service.Encode(w, http.StatusCreated, notificationapi.WebhookCreated{Webhook: webhookOf(e, webhook.Summary{}), Secret: secret})
 }
 
-func (a *Webhooks) bindQueue(ctx context.Context) error {
+func (a Webhooks) bindQueue(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, bindTimeout)
 	defer cancel()
-	if err := a.queue.Demand(ctx, webhook.Queue); err != nil {
+	if err := a.Queue.Demand(ctx, webhook.Queue); err != nil {
 		return &fault.Error{Kind: fault.Unavailable, Msg: "the broker could not bind the queue of webhooks, and nothing would be sent to the endpoint; it was not registered", Err: err}
 	}
 	return nil
@@ -182,8 +148,8 @@ func setETag(w http.ResponseWriter, version int64) {
 }
 
 // answer answers with an endpoint and its summary.
-func (a *Webhooks) answer(w http.ResponseWriter, r *http.Request, e webhook.Endpoint) error {
-	summaries, err := a.endpoints.Summaries(r.Context(), []uuid.UUID{e.ID})
+func (a Webhooks) answer(w http.ResponseWriter, r *http.Request, e webhook.Endpoint) error {
+	summaries, err := a.Endpoints.Summaries(r.Context(), []uuid.UUID{e.ID})
 	if err != nil {
 		return err
 	}
@@ -192,8 +158,8 @@ func (a *Webhooks) answer(w http.ResponseWriter, r *http.Request, e webhook.Endp
 }
 
 // read handles GET /admin/webhooks/{id}.
-func (a *Webhooks) read(w http.ResponseWriter, r *http.Request) error {
-	e, err := a.endpoints.Get(r.Context(), openapi.PathID(r, "id"))
+func (a Webhooks) read(w http.ResponseWriter, r *http.Request) error {
+	e, err := a.Endpoints.Get(r.Context(), openapi.PathID(r, "id"))
 	if err != nil {
 		return err
 	}
@@ -201,7 +167,7 @@ func (a *Webhooks) read(w http.ResponseWriter, r *http.Request) error {
 }
 
 // change handles PATCH /admin/webhooks/{id}.
-func (a *Webhooks) change(w http.ResponseWriter, r *http.Request) error {
+func (a Webhooks) change(w http.ResponseWriter, r *http.Request) error {
 	request, err := service.Decode[notificationapi.WebhookChange](r)
 	if err != nil {
 		return err
@@ -226,7 +192,7 @@ func (a *Webhooks) change(w http.ResponseWriter, r *http.Request) error {
 		}
 		change.Area = &area
 	}
-	e, err := a.endpoints.Change(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), ifMatch(r), change, a.rules)
+	e, err := a.Endpoints.Change(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), ifMatch(r), change, a.Rules)
 	if err != nil {
 		return err
 	}
@@ -234,8 +200,8 @@ func (a *Webhooks) change(w http.ResponseWriter, r *http.Request) error {
 }
 
 // delete handles DELETE /admin/webhooks/{id}.
-func (a *Webhooks) delete(w http.ResponseWriter, r *http.Request) error {
-	if err := a.endpoints.Delete(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), ifMatch(r)); err != nil {
+func (a Webhooks) delete(w http.ResponseWriter, r *http.Request) error {
+	if err := a.Endpoints.Delete(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), ifMatch(r)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -243,7 +209,7 @@ func (a *Webhooks) delete(w http.ResponseWriter, r *http.Request) error {
 }
 
 // rotate handles POST /admin/webhooks/{id}/rotate.
-func (a *Webhooks) rotate(w http.ResponseWriter, r *http.Request) error {
+func (a Webhooks) rotate(w http.ResponseWriter, r *http.Request) error {
 	request, err := service.Decode[notificationapi.WebhookRotation](r)
 	if err != nil {
 		return err
@@ -253,7 +219,7 @@ func (a *Webhooks) rotate(w http.ResponseWriter, r *http.Request) error {
 		keep = time.Duration(*request.KeepOldForS) * time.Second
 	}
 	id, secret := openapi.PathID(r, "id"), webhook.NewSecret()
-	e, err := a.endpoints.Rotate(r.Context(), auth.Must(r).ID, id, webhook.SealSecret(a.keys, id, secret), keep)
+	e, err := a.Endpoints.Rotate(r.Context(), auth.Must(r).ID, id, webhook.SealSecret(a.Keys, id, secret), keep)
 	if err != nil {
 		return err
 	}
@@ -262,12 +228,12 @@ func (a *Webhooks) rotate(w http.ResponseWriter, r *http.Request) error {
 }
 
 // enable handles POST /admin/webhooks/{id}/enable.
-func (a *Webhooks) enable(w http.ResponseWriter, r *http.Request) error {
+func (a Webhooks) enable(w http.ResponseWriter, r *http.Request) error {
 	request, err := service.Decode[notificationapi.WebhookEnabling](r)
 	if err != nil {
 		return err
 	}
-	e, err := a.endpoints.Enable(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), request.Held == "send")
+	e, err := a.Endpoints.Enable(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), request.Held == "send")
 	if err != nil {
 		return err
 	}
@@ -275,8 +241,8 @@ func (a *Webhooks) enable(w http.ResponseWriter, r *http.Request) error {
 }
 
 // disable handles POST /admin/webhooks/{id}/disable.
-func (a *Webhooks) disable(w http.ResponseWriter, r *http.Request) error {
-	e, err := a.endpoints.Disable(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"))
+func (a Webhooks) disable(w http.ResponseWriter, r *http.Request) error {
+	e, err := a.Endpoints.Disable(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"))
 	if err != nil {
 		return err
 	}
@@ -284,12 +250,12 @@ func (a *Webhooks) disable(w http.ResponseWriter, r *http.Request) error {
 }
 
 // test handles POST /admin/webhooks/{id}/test.
-func (a *Webhooks) test(w http.ResponseWriter, r *http.Request) error {
+func (a Webhooks) test(w http.ResponseWriter, r *http.Request) error {
 	e, err := webhook.NewTest()
 	if err != nil {
 		return err
 	}
-	record, err := a.deliveries.AddTest(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), e)
+	record, err := a.Deliveries.AddTest(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), e)
 	if err != nil {
 		return err
 	}
@@ -298,7 +264,7 @@ func (a *Webhooks) test(w http.ResponseWriter, r *http.Request) error {
 }
 
 // recover handles POST /admin/webhooks/{id}/recover.
-func (a *Webhooks) recover(w http.ResponseWriter, r *http.Request) error {
+func (a Webhooks) recover(w http.ResponseWriter, r *http.Request) error {
 	request, err := service.Decode[notificationapi.WebhookRecovery](r)
 	if err != nil {
 		return err
@@ -306,7 +272,7 @@ func (a *Webhooks) recover(w http.ResponseWriter, r *http.Request) error {
 	if !request.Since.Before(request.Until) {
 		return fault.NewInvalid("/until", "must be after since")
 	}
-	recovery, err := a.deliveries.Recover(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), webhook.Window{Since: request.Since, Until: request.Until}, request.DryRun)
+	recovery, err := a.Deliveries.Recover(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), webhook.Window{Since: request.Since, Until: request.Until}, request.DryRun)
 	if err != nil {
 		return err
 	}
@@ -314,14 +280,14 @@ func (a *Webhooks) recover(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listDeliveries handles GET /admin/webhooks/{id}/deliveries.
-func (a *Webhooks) listDeliveries(w http.ResponseWriter, r *http.Request) error {
+func (a Webhooks) listDeliveries(w http.ResponseWriter, r *http.Request) error {
 	limit, before := page(r)
-	e, err := a.endpoints.Get(r.Context(), openapi.PathID(r, "id"))
+	e, err := a.Endpoints.Get(r.Context(), openapi.PathID(r, "id"))
 	if err != nil {
 		return err
 	}
 	q := r.URL.Query()
-	records, err := a.deliveries.List(r.Context(), e.ID, webhook.RecordQuery{
+	records, err := a.Deliveries.List(r.Context(), e.ID, webhook.RecordQuery{
 		State: webhook.DeliveryState(q.Get("state")), Type: q.Get("type"), Before: before, Limit: limit + 1,
 	})
 	if err != nil {
@@ -342,15 +308,15 @@ var spans = map[string]struct{ span, step time.Duration }{
 }
 
 // history handles GET /admin/webhooks/{id}/history.
-func (a *Webhooks) history(w http.ResponseWriter, r *http.Request) error {
-	e, err := a.endpoints.Get(r.Context(), openapi.PathID(r, "id"))
+func (a Webhooks) history(w http.ResponseWriter, r *http.Request) error {
+	e, err := a.Endpoints.Get(r.Context(), openapi.PathID(r, "id"))
 	if err != nil {
 		return err
 	}
 	of := spans[r.URL.Query().Get("span")]
 	// The present step is the last one.
 	since := time.Now().UTC().Truncate(of.step).Add(of.step - of.span)
-	past, err := a.deliveries.Attempts(r.Context(), e.ID, since, of.step)
+	past, err := a.Deliveries.Attempts(r.Context(), e.ID, since, of.step)
 	if err != nil {
 		return err
 	}
@@ -361,14 +327,14 @@ func (a *Webhooks) history(w http.ResponseWriter, r *http.Request) error {
 var errNothingToFind = fault.NewInvalid("message_id", "must be given, or report_id")
 
 // findDeliveries handles GET /admin/deliveries.
-func (a *Webhooks) findDeliveries(w http.ResponseWriter, r *http.Request) error {
+func (a Webhooks) findDeliveries(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	report := openapi.QueryID(r, "report_id")
 	if report == uuid.Nil && q.Get("message_id") == "" {
 		return errNothingToFind
 	}
 	limit, _ := page(r)
-	records, err := a.deliveries.Find(r.Context(), q.Get("message_id"), report, limit)
+	records, err := a.Deliveries.Find(r.Context(), q.Get("message_id"), report, limit)
 	if err != nil {
 		return err
 	}
@@ -376,9 +342,9 @@ func (a *Webhooks) findDeliveries(w http.ResponseWriter, r *http.Request) error 
 }
 
 // readDelivery handles GET /admin/deliveries/{id}.
-func (a *Webhooks) readDelivery(w http.ResponseWriter, r *http.Request) error {
+func (a Webhooks) readDelivery(w http.ResponseWriter, r *http.Request) error {
 	id := service.Number(r.PathValue("id"))
-	record, attempts, err := a.deliveries.Get(r.Context(), id)
+	record, attempts, err := a.Deliveries.Get(r.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -389,9 +355,9 @@ func (a *Webhooks) readDelivery(w http.ResponseWriter, r *http.Request) error {
 }
 
 // resend handles POST /admin/deliveries/{id}/resend.
-func (a *Webhooks) resend(w http.ResponseWriter, r *http.Request) error {
+func (a Webhooks) resend(w http.ResponseWriter, r *http.Request) error {
 	id := service.Number(r.PathValue("id"))
-	record, err := a.deliveries.Resend(r.Context(), auth.Must(r).ID, id)
+	record, err := a.Deliveries.Resend(r.Context(), auth.Must(r).ID, id)
 	if err != nil {
 		return err
 	}

@@ -23,14 +23,14 @@ import (
 )
 
 // webhooks returns the operations on webhooks as the service has them.
-func webhooks(t *testing.T, r *consumertest.Harness, broker string) *admin.Webhooks {
+func webhooks(t *testing.T, r *consumertest.Harness, broker string) admin.Webhooks {
 	t.Helper()
 	keys, err := event.ParseKeyring(event.NewKey("k1"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	db := postgres.New(r.Pool, postgres.Options{})
-	return admin.NewWebhooks(db.Endpoints, db.Deliveries, webhookQueue(t, r.Pool, broker), webhook.Rules{}, keys)
+	return admin.Webhooks{Endpoints: db.Endpoints, Deliveries: db.Deliveries, Queue: webhookQueue(t, r.Pool, broker), Keys: keys}
 }
 
 // webhookQueue keeps the queue at the broker, as notification-service does.

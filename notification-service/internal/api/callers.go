@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
@@ -20,14 +21,15 @@ import (
 
 // Callers are the addresses of those for whom officials file reports.
 type Callers struct {
+	Mail   Mail
 	Store  *postgres.Callers
 	Ring   *event.Keyring           // opens whom a report was filed for
 	Erased func(userID string) bool // whether a person was erased, and must not come back
 }
 
-// callerOperations are those about callers. The report is in the bodies, because paths
+// Operations are those about callers. The report is in the bodies, because paths
 // are in logs: they would say which anonymous reports came by telephone.
-func (s *server) callerOperations() openapi.Operations {
+func (s Callers) Operations() openapi.Operations {
 	operations := openapi.Operations{
 		"setCaller":   {Handler: s.setCaller, Timeout: service.DefaultTimeout},
 		"readCaller":  {Handler: s.readCaller, Timeout: service.DefaultTimeout},
@@ -44,19 +46,19 @@ func answerCaller(w http.ResponseWriter, c email.Caller) error {
 }
 
 // setCaller handles PUT /callers.
-func (s *server) setCaller(w http.ResponseWriter, r *http.Request) error {
+func (s Callers) setCaller(w http.ResponseWriter, r *http.Request) error {
 	request, err := service.Decode[notificationapi.NewCaller](r)
 	if err != nil {
 		return err
 	}
-	caller, err := s.Mail.Callers.Ring.Open(request.ReportID, request.Caller)
+	caller, err := s.Ring.Open(request.ReportID, request.Caller)
 	if err != nil || !event.IsCaller(caller) {
 		return &fault.Error{Kind: fault.Invalid, Field: "/caller", Msg: "must be the caller of this report, as its officials' view has it", Err: err}
 	}
-	if s.Mail.Callers.Erased != nil && s.Mail.Callers.Erased(caller) {
+	if s.Erased != nil && s.Erased(caller) {
 		return email.ErrNoCaller
 	}
-	c, address, err := s.newContact(notificationapi.NewContact{Address: request.Address, Language: request.Language, Zone: request.Zone})
+	c, address, err := s.Mail.newContact(notificationapi.NewContact{Address: request.Address, Language: request.Language, Zone: request.Zone})
 	if err != nil {
 		return err
 	}
@@ -64,7 +66,7 @@ func (s *server) setCaller(w http.ResponseWriter, r *http.Request) error {
 	proof := postgres.Proof{Hash: email.TokenHash(token), Body: func(contact uuid.UUID) ([]byte, error) {
 		return json.Marshal(email.SealedCode{Code: s.Mail.Keys.SealToken(contact, token)})
 	}}
-	kept, err := s.Mail.Callers.Store.Set(r.Context(), notification.Reader{UserID: caller}, request.ReportID, c, s.Mail.Keys.AddressHashes(address), proof)
+	kept, err := s.Store.Set(r.Context(), notification.Reader{UserID: caller}, request.ReportID, c, s.Mail.Keys.AddressHashes(address), proof)
 	if err != nil {
 		return err
 	}
@@ -72,12 +74,12 @@ func (s *server) setCaller(w http.ResponseWriter, r *http.Request) error {
 }
 
 // readCaller handles POST /callers/state, which changes nothing.
-func (s *server) readCaller(w http.ResponseWriter, r *http.Request) error {
+func (s Callers) readCaller(w http.ResponseWriter, r *http.Request) error {
 	request, err := service.Decode[notificationapi.CallerQuery](r)
 	if err != nil {
 		return err
 	}
-	c, err := s.Mail.Callers.Store.Get(r.Context(), request.ReportID)
+	c, err := s.Store.Get(r.Context(), request.ReportID)
 	if err != nil {
 		return err
 	}
@@ -86,7 +88,7 @@ func (s *server) readCaller(w http.ResponseWriter, r *http.Request) error {
 
 // findCallers handles POST /admin/callers/search. The address is in the body, because
 // paths are in logs.
-func (s *server) findCallers(w http.ResponseWriter, r *http.Request) error {
+func (s Callers) findCallers(w http.ResponseWriter, r *http.Request) error {
 	request, err := service.Decode[notificationapi.CallerSearch](r)
 	if err != nil {
 		return err
@@ -95,23 +97,36 @@ func (s *server) findCallers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ids, err := s.Mail.Callers.Store.Find(r.Context(), s.Mail.Keys.AddressHashes(address))
+	ids, err := s.Store.Find(r.Context(), s.Mail.Keys.AddressHashes(address))
 	if err != nil {
 		return err
 	}
 	return service.Encode(w, http.StatusOK, notificationapi.FoundCallers{UserIds: ids})
 }
 
+// Links adds what takes no sign-in to r: pages behind links in mails, and what a mail server
+// passes on. A cookie that has expired must not be in the way.
+func (s Callers) Links(r chi.Router, errs service.Errors) {
+	for path, h := range map[string]service.HandlerFunc{"/u/{token}": s.Mail.unsubscribe, "/p/{token}": s.prove} {
+		page := errs.Handle(service.Timeout(service.DefaultTimeout, h))
+		for _, path := range []string{path, path + "/"} {
+			r.Get(path, page)
+			r.Post(path, page)
+		}
+	}
+	r.Post("/mail/bounces", errs.Handle(service.Timeout(service.DefaultTimeout, s.Mail.takeBounce)))
+}
+
 // prove handles GET and POST /p/{token}, as unsubscribe does /u/{token}: a GET says what
 // the address is for, and changes nothing, and a POST from the button of that page proves
 // it.
-func (s *server) prove(w http.ResponseWriter, r *http.Request) error {
+func (s Callers) prove(w http.ResponseWriter, r *http.Request) error {
 	if s.Mail.Contacts == nil {
 		return errNoMail
 	}
-	act := s.Mail.Callers.Store.Provable
+	act := s.Store.Provable
 	if r.Method == http.MethodPost {
-		act = s.Mail.Callers.Store.Prove
+		act = s.Store.Prove
 	}
 	status := http.StatusOK
 	caller, err := act(r.Context(), email.TokenHash(email.LinkToken(r.PathValue("token"))))

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/event"
@@ -169,7 +168,7 @@ func TestCallersAreNotFlooded(t *testing.T) {
 func TestCallersOfOthers(t *testing.T) {
 	t.Parallel()
 	var erased string
-	s := newServer(t, func(cfg *api.Config) { cfg.Mail.Callers.Erased = func(id string) bool { return id == erased } })
+	s := newServer(t, func(p *parts) { p.Callers.Erased = func(id string) bool { return id == erased } })
 	f, ann := s.filed(), s.filed()
 	ann.caller = s.ring.Seal(ann.report, "ann") // as in a message about her report
 	s.set(ann, "budi@example.org", 400)

@@ -1,26 +1,19 @@
 package api
 
 import (
-	"context"
 	"net/http"
 
-	"github.com/google/uuid"
-
-	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// A FollowStore keeps which reports readers follow.
-type FollowStore interface {
-	Follow(ctx context.Context, reader notification.Reader, report uuid.UUID) error
-	Unfollow(ctx context.Context, reader notification.Reader, report uuid.UUID) error
-	List(ctx context.Context, reader notification.Reader) ([]notification.Follow, error)
-}
+// Follows are the reports that readers follow.
+type Follows struct{ Store *postgres.Follows }
 
-// followOperations are those about follows.
-func (s *server) followOperations() openapi.Operations {
+// Operations are those about follows.
+func (s Follows) Operations() openapi.Operations {
 	return openapi.Operations{
 		"listFollows": {Handler: s.listFollows, Timeout: service.DefaultTimeout},
 		"follow":      {Handler: s.follow, Timeout: service.DefaultTimeout},
@@ -29,8 +22,8 @@ func (s *server) followOperations() openapi.Operations {
 }
 
 // listFollows handles GET /me/follows.
-func (s *server) listFollows(w http.ResponseWriter, r *http.Request) error {
-	list, err := s.Follows.List(r.Context(), reader(r))
+func (s Follows) listFollows(w http.ResponseWriter, r *http.Request) error {
+	list, err := s.Store.List(r.Context(), reader(r))
 	if err != nil {
 		return err
 	}
@@ -42,8 +35,8 @@ func (s *server) listFollows(w http.ResponseWriter, r *http.Request) error {
 }
 
 // follow handles PUT /me/follows/{report_id}.
-func (s *server) follow(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Follows.Follow(r.Context(), reader(r), openapi.PathID(r, "report_id")); err != nil {
+func (s Follows) follow(w http.ResponseWriter, r *http.Request) error {
+	if err := s.Store.Follow(r.Context(), reader(r), openapi.PathID(r, "report_id")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -51,8 +44,8 @@ func (s *server) follow(w http.ResponseWriter, r *http.Request) error {
 }
 
 // unfollow handles DELETE /me/follows/{report_id}.
-func (s *server) unfollow(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Follows.Unfollow(r.Context(), reader(r), openapi.PathID(r, "report_id")); err != nil {
+func (s Follows) unfollow(w http.ResponseWriter, r *http.Request) error {
+	if err := s.Store.Unfollow(r.Context(), reader(r), openapi.PathID(r, "report_id")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
@@ -15,8 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
-	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
-	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
@@ -24,36 +22,12 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// A ContactStore keeps the addresses of readers who want mails.
-type ContactStore interface {
-	Get(ctx context.Context, reader notification.Reader) (email.Contact, error)
-	Set(ctx context.Context, reader notification.Reader, c email.Contact, hashes [][]byte) (email.Contact, error)
-	Remove(ctx context.Context, reader notification.Reader) error
-	SendCode(ctx context.Context, reader notification.Reader, contact uuid.UUID, hash, body []byte) error
-	VerifyCode(ctx context.Context, reader notification.Reader, contact uuid.UUID, hashes [][]byte) (email.Contact, error)
-	SetPreferences(ctx context.Context, reader notification.Reader, kinds []string, quiet *ledger.Quiet) (email.Contact, error)
-	Unsubscription(ctx context.Context, hash []byte) (email.Unsubscription, error)
-	Unsubscribe(ctx context.Context, hash []byte) (email.Unsubscription, error)
-}
-
-// A DigestStore keeps when readers want digests.
-type DigestStore interface {
-	Settings(ctx context.Context, reader notification.Reader) (email.DigestSettings, error)
-	Set(ctx context.Context, reader notification.Reader, settings email.DigestSettings) error
-}
-
-// A BounceStore takes the bounces of mails.
-type BounceStore interface {
-	MailBounced(ctx context.Context, b email.Bounce) error
-}
-
 // A Mail is what the API does about mails; it sends none. The zero Mail is that of a
 // city without a mail server.
 type Mail struct {
-	Contacts     ContactStore
-	Digests      DigestStore
-	Bounces      BounceStore
-	Callers      Callers
+	Contacts     *postgres.Contacts
+	Digests      *postgres.Digests
+	Bounces      *postgres.Mails
 	Keys         *email.Keys
 	BounceSecret string // of the mail server that passes bounces on; without it none are accepted
 	// Own are the addresses that the city sends from, or is written to at: no resident
@@ -73,8 +47,8 @@ var tooManyCodes = service.ProblemType{
 // errNoMail answers everything about mails where there are none.
 var errNoMail = fault.New(fault.NotFound, "this city sends no mails")
 
-// mailOperations are those about mails.
-func (s *server) mailOperations() openapi.Operations {
+// Operations are those about mails.
+func (s Mail) Operations() openapi.Operations {
 	operations := openapi.Operations{
 		"readContact":     {Handler: s.readContact, Timeout: service.DefaultTimeout},
 		"setContact":      {Handler: s.setContact, Timeout: service.DefaultTimeout},
@@ -84,15 +58,15 @@ func (s *server) mailOperations() openapi.Operations {
 		"readDigest":      {Handler: s.readDigest, Timeout: service.DefaultTimeout},
 		"setDigest":       {Handler: s.setDigest, Timeout: service.DefaultTimeout},
 	}
-	if s.Mail.Contacts == nil {
+	if s.Contacts == nil {
 		refuse(operations, errNoMail)
 	}
 	return operations
 }
 
 // answerContact answers with a contact as its reader sees it.
-func (s *server) answerContact(w http.ResponseWriter, c email.Contact) error {
-	address, err := s.Mail.Keys.Open(c.ID, c.Address)
+func (s Mail) answerContact(w http.ResponseWriter, c email.Contact) error {
+	address, err := s.Keys.Open(c.ID, c.Address)
 	if err != nil {
 		return err
 	}
@@ -102,8 +76,8 @@ func (s *server) answerContact(w http.ResponseWriter, c email.Contact) error {
 }
 
 // readContact handles GET /me/contact.
-func (s *server) readContact(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.Mail.Contacts.Get(r.Context(), reader(r))
+func (s Mail) readContact(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.Contacts.Get(r.Context(), reader(r))
 	if err != nil {
 		return err
 	}
@@ -111,7 +85,7 @@ func (s *server) readContact(w http.ResponseWriter, r *http.Request) error {
 }
 
 // setContact handles PUT /me/contact.
-func (s *server) setContact(w http.ResponseWriter, r *http.Request) error {
+func (s Mail) setContact(w http.ResponseWriter, r *http.Request) error {
 	request, err := service.Decode[notificationapi.NewContact](r)
 	if err != nil {
 		return err
@@ -120,19 +94,19 @@ func (s *server) setContact(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if c, err = s.Mail.Contacts.Set(r.Context(), reader(r), c, s.Mail.Keys.AddressHashes(address)); err != nil {
+	if c, err = s.Contacts.Set(r.Context(), reader(r), c, s.Keys.AddressHashes(address)); err != nil {
 		return err
 	}
 	return s.answerContact(w, c)
 }
 
 // newContact returns the contact that a request asks for, not kept yet, and its address.
-func (s *server) newContact(request notificationapi.NewContact) (c email.Contact, address string, err error) {
+func (s Mail) newContact(request notificationapi.NewContact) (c email.Contact, address string, err error) {
 	address, err = email.ParseAddress(request.Address)
 	if err != nil {
 		return c, "", err
 	}
-	if slices.ContainsFunc(s.Mail.Own, func(own string) bool { return strings.EqualFold(own, address) }) {
+	if slices.ContainsFunc(s.Own, func(own string) bool { return strings.EqualFold(own, address) }) {
 		return c, "", fault.NewInvalid("/address", "must be your own: this is an address of the city")
 	}
 	zone, err := email.Zone(request.Zone)
@@ -141,14 +115,14 @@ func (s *server) newContact(request notificationapi.NewContact) (c email.Contact
 	}
 	// Ids are ordered by time, so that deliveries written to millions at once lie side
 	// by side in the index of the ledger's targets.
-	c = email.Contact{ID: uuid.Must(uuid.NewV7()), Lane: s.Mail.Keys.Lane(address), Language: wording.Language(request.Language), Zone: zone.String()}
-	c.Address = s.Mail.Keys.SealAddress(c.ID, address)
+	c = email.Contact{ID: uuid.Must(uuid.NewV7()), Lane: s.Keys.Lane(address), Language: wording.Language(request.Language), Zone: zone.String()}
+	c.Address = s.Keys.SealAddress(c.ID, address)
 	return c, address, nil
 }
 
 // removeContact handles DELETE /me/contact.
-func (s *server) removeContact(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Mail.Contacts.Remove(r.Context(), reader(r)); err != nil {
+func (s Mail) removeContact(w http.ResponseWriter, r *http.Request) error {
+	if err := s.Contacts.Remove(r.Context(), reader(r)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -156,17 +130,17 @@ func (s *server) removeContact(w http.ResponseWriter, r *http.Request) error {
 }
 
 // sendContactCode handles POST /me/contact/code.
-func (s *server) sendContactCode(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.Mail.Contacts.Get(r.Context(), reader(r))
+func (s Mail) sendContactCode(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.Contacts.Get(r.Context(), reader(r))
 	if err != nil {
 		return err
 	}
 	code := email.NewCode()
-	body, err := json.Marshal(email.SealedCode{Code: s.Mail.Keys.SealCode(c.ID, code)})
+	body, err := json.Marshal(email.SealedCode{Code: s.Keys.SealCode(c.ID, code)})
 	if err != nil {
 		return fmt.Errorf("encode code: %w", err)
 	}
-	if err := s.Mail.Contacts.SendCode(r.Context(), reader(r), c.ID, s.Mail.Keys.CodeHashes(c.ID, code)[0], body); err != nil {
+	if err := s.Contacts.SendCode(r.Context(), reader(r), c.ID, s.Keys.CodeHashes(c.ID, code)[0], body); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusAccepted)
@@ -174,16 +148,16 @@ func (s *server) sendContactCode(w http.ResponseWriter, r *http.Request) error {
 }
 
 // verifyContact handles POST /me/contact/verify.
-func (s *server) verifyContact(w http.ResponseWriter, r *http.Request) error {
+func (s Mail) verifyContact(w http.ResponseWriter, r *http.Request) error {
 	request, err := service.Decode[notificationapi.ContactCode](r)
 	if err != nil {
 		return err
 	}
-	c, err := s.Mail.Contacts.Get(r.Context(), reader(r))
+	c, err := s.Contacts.Get(r.Context(), reader(r))
 	if err != nil {
 		return err
 	}
-	if c, err = s.Mail.Contacts.VerifyCode(r.Context(), reader(r), c.ID, s.Mail.Keys.CodeHashes(c.ID, request.Code)); err != nil {
+	if c, err = s.Contacts.VerifyCode(r.Context(), reader(r), c.ID, s.Keys.CodeHashes(c.ID, request.Code)); err != nil {
 		return err
 	}
 	return s.answerContact(w, c)
@@ -202,8 +176,8 @@ func answerDigest(w http.ResponseWriter, d email.DigestSettings) error {
 }
 
 // readDigest handles GET /me/digest.
-func (s *server) readDigest(w http.ResponseWriter, r *http.Request) error {
-	d, err := s.Mail.Digests.Settings(r.Context(), reader(r))
+func (s Mail) readDigest(w http.ResponseWriter, r *http.Request) error {
+	d, err := s.Digests.Settings(r.Context(), reader(r))
 	if err != nil {
 		return err
 	}
@@ -211,7 +185,7 @@ func (s *server) readDigest(w http.ResponseWriter, r *http.Request) error {
 }
 
 // setDigest handles PUT /me/digest.
-func (s *server) setDigest(w http.ResponseWriter, r *http.Request) error {
+func (s Mail) setDigest(w http.ResponseWriter, r *http.Request) error {
 	request, err := service.Decode[notificationapi.DigestSettings](r)
 	if err != nil {
 		return err
@@ -225,7 +199,7 @@ func (s *server) setDigest(w http.ResponseWriter, r *http.Request) error {
 	if request.Weekday != "" {
 		d.Weekday = time.Weekday(slices.Index(weekdays, request.Weekday))
 	}
-	if err := s.Mail.Digests.Set(r.Context(), reader(r), d); err != nil {
+	if err := s.Digests.Set(r.Context(), reader(r), d); err != nil {
 		return err
 	}
 	return answerDigest(w, d)
@@ -238,20 +212,20 @@ const bounceHeader = "X-Mail-Secret"
 // takeBounce handles POST /mail/bounces: the city's mail server passes on here what
 // comes to the addresses of bounces. Any other message is accepted and dropped: a
 // mail server would only send it once more.
-func (s *server) takeBounce(w http.ResponseWriter, r *http.Request) error {
-	if s.Mail.Contacts == nil || s.Mail.BounceSecret == "" {
+func (s Mail) takeBounce(w http.ResponseWriter, r *http.Request) error {
+	if s.Contacts == nil || s.BounceSecret == "" {
 		return errNoMail
 	}
-	given, want := sha256.Sum256([]byte(r.Header.Get(bounceHeader))), sha256.Sum256([]byte(s.Mail.BounceSecret))
+	given, want := sha256.Sum256([]byte(r.Header.Get(bounceHeader))), sha256.Sum256([]byte(s.BounceSecret))
 	if subtle.ConstantTimeCompare(given[:], want[:]) == 0 { // of hashes, so that the time does not reveal the length either
 		return service.Unauthenticated.New("send the secret in " + bounceHeader)
 	}
-	bounce, err := s.Mail.Keys.ParseBounce(r.Body)
+	bounce, err := s.Keys.ParseBounce(r.Body)
 	if err != nil && !errors.Is(err, email.ErrNoBounce) {
 		return err
 	}
 	if err == nil {
-		if err := s.Mail.Bounces.MailBounced(r.Context(), bounce); err != nil {
+		if err := s.Bounces.MailBounced(r.Context(), bounce); err != nil {
 			return err
 		}
 	}
@@ -264,14 +238,14 @@ func (s *server) takeBounce(w http.ResponseWriter, r *http.Request) error {
 // scanned, and links in them opened, by programs on the way. A POST ends them, from
 // the button of that page or from a mail provider's (RFC 8058), whose body is
 // List-Unsubscribe=One-Click, and which follows no redirect.
-func (s *server) unsubscribe(w http.ResponseWriter, r *http.Request) error {
-	if s.Mail.Contacts == nil {
+func (s Mail) unsubscribe(w http.ResponseWriter, r *http.Request) error {
+	if s.Contacts == nil {
 		return errNoMail
 	}
 	hash := email.TokenHash(email.LinkToken(r.PathValue("token")))
-	act := s.Mail.Contacts.Unsubscription
+	act := s.Contacts.Unsubscription
 	if r.Method == http.MethodPost {
-		act = s.Mail.Contacts.Unsubscribe
+		act = s.Contacts.Unsubscribe
 	}
 	u, err := act(r.Context(), hash)
 	if err != nil {

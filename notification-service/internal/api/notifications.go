@@ -1,30 +1,22 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"net/http"
 
-	"github.com/google/uuid"
-
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// A NotificationStore keeps notifications, and what readers have read of them.
-type NotificationStore interface {
-	View(ctx context.Context, reader notification.Reader) (notification.View, error)
-	List(ctx context.Context, reader notification.Reader, cursor notification.Cursor, unread bool, limit int) (notification.Page, error)
-	Mark(ctx context.Context, reader notification.Reader, id uuid.UUID, read bool) (notification.Item, error)
-	MarkAll(ctx context.Context, reader notification.Reader, cursor notification.Cursor) (notification.View, error)
-	SetOnlyOwn(ctx context.Context, reader notification.Reader, only bool) (notification.View, error)
-}
+// Notifications are what readers got, and what they have read of it.
+type Notifications struct{ Store *postgres.Streams }
 
-// notificationOperations are those about notifications.
-func (s *server) notificationOperations() openapi.Operations {
+// Operations are those about notifications.
+func (s Notifications) Operations() openapi.Operations {
 	return openapi.Operations{
 		"listNotifications": {Handler: s.listNotifications, Timeout: service.DefaultTimeout},
 		"countUnread":       {Handler: s.countUnread, Timeout: service.DefaultTimeout},
@@ -35,13 +27,13 @@ func (s *server) notificationOperations() openapi.Operations {
 }
 
 // listNotifications handles GET /notifications.
-func (s *server) listNotifications(w http.ResponseWriter, r *http.Request) error {
+func (s Notifications) listNotifications(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query() // the document has filled in the defaults
 	cursor, err := parseCursor("cursor", query.Get("cursor"))
 	if err != nil {
 		return err
 	}
-	page, err := s.Notifications.List(r.Context(), reader(r), cursor, query.Get("unread") == "true", int(service.Number(query.Get("limit"))))
+	page, err := s.Store.List(r.Context(), reader(r), cursor, query.Get("unread") == "true", int(service.Number(query.Get("limit"))))
 	if err != nil {
 		return blame("cursor", err)
 	}
@@ -56,8 +48,8 @@ func (s *server) listNotifications(w http.ResponseWriter, r *http.Request) error
 }
 
 // countUnread handles GET /notifications/unread-count.
-func (s *server) countUnread(w http.ResponseWriter, r *http.Request) error {
-	view, err := s.Notifications.View(r.Context(), reader(r))
+func (s Notifications) countUnread(w http.ResponseWriter, r *http.Request) error {
+	view, err := s.Store.View(r.Context(), reader(r))
 	if err != nil {
 		return err
 	}
@@ -65,12 +57,12 @@ func (s *server) countUnread(w http.ResponseWriter, r *http.Request) error {
 }
 
 // markNotification handles PATCH /notifications/{id}.
-func (s *server) markNotification(w http.ResponseWriter, r *http.Request) error {
+func (s Notifications) markNotification(w http.ResponseWriter, r *http.Request) error {
 	mark, err := service.Decode[notificationapi.ReadMark](r)
 	if err != nil {
 		return err
 	}
-	item, err := s.Notifications.Mark(r.Context(), reader(r), openapi.PathID(r, "id"), mark.Read)
+	item, err := s.Store.Mark(r.Context(), reader(r), openapi.PathID(r, "id"), mark.Read)
 	if err != nil {
 		return err
 	}
@@ -82,7 +74,7 @@ func (s *server) markNotification(w http.ResponseWriter, r *http.Request) error 
 }
 
 // markAllRead handles POST /notifications/read-all.
-func (s *server) markAllRead(w http.ResponseWriter, r *http.Request) error {
+func (s Notifications) markAllRead(w http.ResponseWriter, r *http.Request) error {
 	upTo, err := service.Decode[notificationapi.ReadAll](r)
 	if err != nil {
 		return err
@@ -91,7 +83,7 @@ func (s *server) markAllRead(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	view, err := s.Notifications.MarkAll(r.Context(), reader(r), cursor)
+	view, err := s.Store.MarkAll(r.Context(), reader(r), cursor)
 	if err != nil {
 		return blame("/last_event_id", err)
 	}
@@ -99,12 +91,12 @@ func (s *server) markAllRead(w http.ResponseWriter, r *http.Request) error {
 }
 
 // setScope handles PUT /notifications/scope.
-func (s *server) setScope(w http.ResponseWriter, r *http.Request) error {
+func (s Notifications) setScope(w http.ResponseWriter, r *http.Request) error {
 	scope, err := service.Decode[notificationapi.NotificationScope](r)
 	if err != nil {
 		return err
 	}
-	view, err := s.Notifications.SetOnlyOwn(r.Context(), reader(r), scope.OnlyOwn)
+	view, err := s.Store.SetOnlyOwn(r.Context(), reader(r), scope.OnlyOwn)
 	if err != nil {
 		return err
 	}

@@ -1,19 +1,34 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 
 	"github.com/google/uuid"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/owndata"
+	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// readOwnData handles GET /me/data.
-func (s *server) readOwnData(w http.ResponseWriter, r *http.Request) error {
-	answer, err := s.OwnData(r.Context(), auth.Must(r).ID)
+// OwnData is what is held about a person.
+type OwnData struct {
+	Read func(ctx context.Context, userID string) (owndata.Answer, error) // with the address sealed
+	Keys *email.Keys                                                      // nil in a city without mails
+}
+
+// Operations are those on own data.
+func (s OwnData) Operations() openapi.Operations {
+	return openapi.Operations{"readOwnData": {Handler: s.read, Timeout: service.DefaultTimeout}}
+}
+
+// read handles GET /me/data.
+func (s OwnData) read(w http.ResponseWriter, r *http.Request) error {
+	answer, err := s.Read(r.Context(), auth.Must(r).ID)
 	if err != nil {
 		return err
 	}
@@ -27,7 +42,7 @@ func (s *server) readOwnData(w http.ResponseWriter, r *http.Request) error {
 
 // openAddress returns a contact with its address readable, or without it where the city
 // no longer has the key.
-func (s *server) openAddress(sealed json.RawMessage) (json.RawMessage, error) {
+func (s OwnData) openAddress(sealed json.RawMessage) (json.RawMessage, error) {
 	var contact map[string]any
 	var of struct {
 		ID      uuid.UUID `json:"id"`
@@ -40,8 +55,8 @@ func (s *server) openAddress(sealed json.RawMessage) (json.RawMessage, error) {
 		return nil, fmt.Errorf("read own contact: %w", err)
 	}
 	delete(contact, "address")
-	if s.Mail.Keys != nil {
-		address, err := s.Mail.Keys.Open(of.ID, of.Address)
+	if s.Keys != nil {
+		address, err := s.Keys.Open(of.ID, of.Address)
 		if err != nil {
 			return nil, err
 		}

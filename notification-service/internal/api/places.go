@@ -27,17 +27,21 @@ var geocoderBusy = service.ProblemType{
 	RetryAfter: time.Second,
 }
 
-// placeOperations are those about addresses.
-func (s *server) placeOperations() openapi.Operations {
+// Places are the addresses of the city.
+type Places struct{ Geocoder Geocoder } // nil in a city without one
+
+// Operations are those about addresses.
+func (s Places) Operations() openapi.Operations {
+	var turns geocoder.Budget
 	operations := openapi.Operations{
 		"findPlaces": {Handler: s.findPlaces, Timeout: service.DefaultTimeout},
 		"namePlace":  {Handler: s.namePlace, Timeout: service.DefaultTimeout},
 	}
 	for id, o := range operations {
-		o.Handler = s.perAddress(o.Handler)
+		o.Handler = perAddress(&turns, o.Handler)
 		operations[id] = o
 	}
-	if s.Places == nil {
+	if s.Geocoder == nil {
 		refuse(operations, fault.New(fault.NotFound, "this city has no geocoder"))
 	}
 	return operations
@@ -45,9 +49,9 @@ func (s *server) placeOperations() openapi.Operations {
 
 // perAddress refuses an address that asks more often than anybody types: the requests
 // of the geocoder are for all of the city.
-func (s *server) perAddress(h service.HandlerFunc) service.HandlerFunc {
+func perAddress(turns *geocoder.Budget, h service.HandlerFunc) service.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if !s.placeTurns.Allow(service.ClientAddress(r)) {
+		if !turns.Allow(service.ClientAddress(r)) {
 			return geocoderBusy.New("your address asks too often")
 		}
 		return h(w, r)
@@ -55,21 +59,21 @@ func (s *server) perAddress(h service.HandlerFunc) service.HandlerFunc {
 }
 
 // findPlaces handles GET /map/places.
-func (s *server) findPlaces(w http.ResponseWriter, r *http.Request) error {
+func (s Places) findPlaces(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	found, err := s.Places.Search(r.Context(), q.Get("q"), q.Get("language"))
+	found, err := s.Geocoder.Search(r.Context(), q.Get("q"), q.Get("language"))
 	return sendPlaces(w, found, err)
 }
 
 // namePlace handles GET /map/places/at.
-func (s *server) namePlace(w http.ResponseWriter, r *http.Request) error {
+func (s Places) namePlace(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	latitude, err := strconv.ParseFloat(q.Get("latitude"), 64)
 	longitude, otherErr := strconv.ParseFloat(q.Get("longitude"), 64)
 	if err = errors.Join(err, otherErr); err != nil {
 		return fmt.Errorf("position that the document let pass: %w", err)
 	}
-	place, err := s.Places.At(r.Context(), latitude, longitude, q.Get("language"))
+	place, err := s.Geocoder.At(r.Context(), latitude, longitude, q.Get("language"))
 	if place == nil {
 		return sendPlaces(w, nil, err)
 	}

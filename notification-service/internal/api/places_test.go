@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/api"
 	"github.com/cityconnect/cityconnect/notification-service/internal/geocoder"
 	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 )
@@ -33,7 +32,7 @@ func (g *gazetteer) At(_ context.Context, latitude, longitude float64, language 
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	g := &gazetteer{}
-	s := newServer(t, func(cfg *api.Config) { cfg.Places = g })
+	s := newServer(t, func(p *parts) { p.Places.Geocoder = g })
 	var found notificationapi.Places
 	s.do(call{method: "GET", path: "/map/places?q=Salak+12&language=id"}, http.StatusOK, &found)
 	if len(found.Places) != 1 || found.Places[0].Name != "Jalan Salak 12" || found.Places[0].Longitude != 106.8 {
@@ -62,7 +61,7 @@ func TestPlaces(t *testing.T) {
 // One address that asks too often gets 429, and others are answered.
 func TestPlacesOfAnAddress(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, func(cfg *api.Config) { cfg.Places = &gazetteer{} })
+	s := newServer(t, func(p *parts) { p.Places.Geocoder = &gazetteer{} })
 	ask := func(from string) int {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/map/places?q=salak", http.NoBody)

@@ -1,15 +1,12 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"net/http"
 
-	"github.com/google/uuid"
-
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
-	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
@@ -17,14 +14,16 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// A ConsentStore keeps for which anonymous reports readers want mails and pushes.
-type ConsentStore interface {
-	SetConsent(ctx context.Context, reader notification.Reader, report uuid.UUID, wanted bool) error
+// Preferences are the kinds of notifications that readers choose for mails and pushes alike,
+// and for which anonymous reports they want them.
+type Preferences struct {
+	Mail     Mail
+	Push     Push
+	Consents *postgres.Contacts
 }
 
-// preferenceOperations are those about the kinds that readers choose for mails and
-// pushes alike.
-func (s *server) preferenceOperations() openapi.Operations {
+// Operations are those about preferences.
+func (s Preferences) Operations() openapi.Operations {
 	operations := openapi.Operations{
 		"readPreferences": {Handler: s.readPreferences, Timeout: service.DefaultTimeout},
 		"setPreferences":  {Handler: s.setPreferences, Timeout: service.DefaultTimeout},
@@ -37,7 +36,7 @@ func (s *server) preferenceOperations() openapi.Operations {
 }
 
 // answerPreferences answers with the kinds that a reader gets at once.
-func (s *server) answerPreferences(w http.ResponseWriter, r *http.Request, c email.Contact) error {
+func (s Preferences) answerPreferences(w http.ResponseWriter, r *http.Request, c email.Contact) error {
 	answer := notificationapi.Preferences{Email: mailKinds(c.Kinds)}
 	if s.Push.Devices != nil {
 		kinds, err := s.Push.Devices.Kinds(r.Context(), reader(r))
@@ -62,7 +61,7 @@ func mailKinds(kinds []string) []notificationapi.MailKind {
 }
 
 // readPreferences handles GET /me/preferences.
-func (s *server) readPreferences(w http.ResponseWriter, r *http.Request) error {
+func (s Preferences) readPreferences(w http.ResponseWriter, r *http.Request) error {
 	var c email.Contact
 	if s.Mail.Contacts != nil {
 		var err error
@@ -74,7 +73,7 @@ func (s *server) readPreferences(w http.ResponseWriter, r *http.Request) error {
 }
 
 // setPreferences handles PUT /me/preferences.
-func (s *server) setPreferences(w http.ResponseWriter, r *http.Request) error {
+func (s Preferences) setPreferences(w http.ResponseWriter, r *http.Request) error {
 	request, err := service.Decode[notificationapi.Preferences](r)
 	if err != nil {
 		return err
@@ -131,7 +130,7 @@ func clockOf(field, text string) (schedule.Clock, error) {
 
 // setMailConsent handles PUT /me/mail-consents. The report is in the body, because
 // paths are in logs, beside an address.
-func (s *server) setMailConsent(w http.ResponseWriter, r *http.Request) error {
+func (s Preferences) setMailConsent(w http.ResponseWriter, r *http.Request) error {
 	request, err := service.Decode[notificationapi.MailConsent](r)
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 )
 
 // pushing gives a server a key to push with.
-func pushing(t *testing.T) (func(*api.Config), *push.Config) {
+func pushing(t *testing.T) (func(*parts), *push.Config) {
 	t.Helper()
 	private, _ := push.NewKey()
 	cfg := &push.Config{VAPIDKey: private, Contact: "mailto:operations@city.example.org", AllowHosts: []string{"*.push.example.org"}}
@@ -26,8 +26,8 @@ func pushing(t *testing.T) (func(*api.Config), *push.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(c *api.Config) {
-		c.Push = api.Push{Keys: push.NewKeys(ring), Config: cfg}
+	return func(p *parts) {
+		p.Push = api.Push{Keys: push.NewKeys(ring), Config: cfg}
 	}, cfg
 }
 
@@ -171,7 +171,7 @@ func TestWithoutPushOrMail(t *testing.T) {
 	s.do(call{method: "DELETE", path: "/me/push/" + uuid.NewString(), token: ann}, 404, nil)
 
 	enable, _ := pushing(t)
-	s = newServer(t, enable, func(c *api.Config) { c.Mail = api.Mail{} })
+	s = newServer(t, enable, func(p *parts) { p.Mail = api.Mail{} })
 	ann = s.token("ann", auth.Resident)
 	s.do(call{method: "GET", path: "/me/contact", token: ann}, 404, nil)
 	s.do(call{method: "PUT", path: "/me/preferences", token: ann, body: `{"email":[],"push":["report.status.updated"]}`}, 200, nil)
@@ -180,7 +180,7 @@ func TestWithoutPushOrMail(t *testing.T) {
 	if s.number(`select count(*) from mail_consents`) != 1 {
 		t.Error("the consent is not kept")
 	}
-	s = newServer(t, func(c *api.Config) { c.Mail = api.Mail{} })
+	s = newServer(t, func(p *parts) { p.Mail = api.Mail{} })
 	ann = s.token("ann", auth.Resident)
 	s.do(call{method: "GET", path: "/me/preferences", token: ann}, 404, nil)
 	s.do(call{method: "PUT", path: "/me/mail-consents", token: ann, body: `{"report_id":"` + uuid.NewString() + `","mail":true}`}, 404, nil)

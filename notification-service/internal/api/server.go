@@ -1,4 +1,5 @@
-// Package api is the HTTP side of notification-service.
+// Package api is the HTTP side of notification-service: a type for each subject, whose
+// Operations the program passes to New.
 //
 // docs/openapi/notification-service.yaml is its source: the routes, the roles
 // that may use them, and what a request may contain are read from it at start,
@@ -7,7 +8,6 @@
 package api
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
@@ -15,94 +15,56 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/docs"
-	"github.com/cityconnect/cityconnect/notification-service/internal/geocoder"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
-	"github.com/cityconnect/cityconnect/platform/owndata"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// A Config is what the API works with.
-type Config struct {
-	Notifications NotificationStore
-	Follows       FollowStore
-	Consents      ConsentStore
-	Streams       Streams
-	Auth          *auth.Verifier
-	Health        *service.Health
-	Metrics       *prometheus.Registry
-	Page          http.Handler         // what a browser gets
-	Admin         []openapi.Operations // for operators
-	// Problems has the kinds of failures that only the operators' operations
-	// have, as the client sees them.
-	Problems map[fault.Kind]service.ProblemType
-	Mail     Mail
-	Push     Push
-	Places   Geocoder // nil in a city without one
-	// OwnData is what is held about a person, with the address sealed.
-	OwnData func(ctx context.Context, userID string) (owndata.Answer, error)
+// A Server is what all parts of the API stand on.
+type Server struct {
+	Auth    *auth.Verifier
+	Health  *service.Health
+	Metrics *prometheus.Registry
 	Log     zerolog.Logger
+	Page    http.Handler                     // what a browser gets; it serves what no operation does
+	Links   func(chi.Router, service.Errors) // see Callers.Links
+	// Problems has the kinds of failures that only some parts have, as the client sees them.
+	Problems map[fault.Kind]service.ProblemType
 }
 
-// A server answers the operations of the document.
-type server struct {
-	Config
-	placeTurns geocoder.Budget
-}
-
-// New returns the handler of the whole service.
-func New(cfg Config) (http.Handler, error) {
+// New returns the handler of the whole service. It fails if the parts do not answer each
+// operation of the document once.
+func New(s Server, parts ...openapi.Operations) (http.Handler, error) {
 	doc, err := openapi.Load(docs.Read("openapi/notification-service.yaml"), nil)
 	if err != nil {
 		return nil, err
 	}
-	s := &server{Config: cfg}
-	r := service.NewRouter(doc.Version(), cfg.Log, cfg.Metrics, cfg.Health)
+	r := service.NewRouter(doc.Version(), s.Log, s.Metrics, s.Health)
 	r.Method(http.MethodGet, "/openapi.json", doc)
-
-	// These take no sign-in, and a cookie that has expired must not be in the way.
-	errs := service.Errors{Log: cfg.Log, Problems: cfg.Problems}
-	for _, path := range []string{"/u/{token}", "/u/{token}/"} {
-		r.Get(path, errs.Handle(service.Timeout(service.DefaultTimeout, s.unsubscribe)))
-		r.Post(path, errs.Handle(service.Timeout(service.DefaultTimeout, s.unsubscribe)))
-	}
-	for _, path := range []string{"/p/{token}", "/p/{token}/"} {
-		r.Get(path, errs.Handle(service.Timeout(service.DefaultTimeout, s.prove)))
-		r.Post(path, errs.Handle(service.Timeout(service.DefaultTimeout, s.prove)))
-	}
-	r.Post("/mail/bounces", errs.Handle(service.Timeout(service.DefaultTimeout, s.takeBounce)))
-
-	operations := append(cfg.Admin[:len(cfg.Admin):len(cfg.Admin)],
-		s.notificationOperations(), s.followOperations(), s.streamOperations(), s.mailOperations(), s.callerOperations(), s.pushOperations(),
-		s.preferenceOperations(), s.placeOperations(), s.sessionOperations())
-	r.Group(func(r chi.Router) {
-		r.Use(cfg.Auth.Middleware)
-		err = doc.Mount(r, errs, operations...)
+	errs := service.Errors{Log: s.Log, Problems: s.Problems}
+	s.Links(r, errs)
+	parts = append(parts, openapi.Operations{
+		"openSession":    {Handler: s.Auth.CreateSession, Timeout: service.DefaultTimeout},
+		"readSession":    {Handler: s.Auth.ReadSession, Timeout: service.DefaultTimeout},
+		"closeSession":   {Handler: s.Auth.DeleteSession, Timeout: service.DefaultTimeout},
+		"createDevToken": {Handler: s.Auth.IssueDevToken, Timeout: service.DefaultTimeout},
 	})
-	if cfg.Page != nil {
-		// The page gets what no operation serves.
+	r.Group(func(r chi.Router) {
+		r.Use(s.Auth.Middleware)
+		err = doc.Mount(r, errs, parts...)
+	})
+	if s.Page != nil {
 		r.NotFound(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != http.MethodGet && r.Method != http.MethodHead {
 				service.NotFoundHandler(w, r)
 				return
 			}
-			cfg.Page.ServeHTTP(w, r)
+			s.Page.ServeHTTP(w, r)
 		})
 	}
 	return r, err
-}
-
-// sessionOperations are those about sessions and the signed-in user.
-func (s *server) sessionOperations() openapi.Operations {
-	return openapi.Operations{
-		"openSession":    {Handler: s.Auth.CreateSession, Timeout: service.DefaultTimeout},
-		"readSession":    {Handler: s.Auth.ReadSession, Timeout: service.DefaultTimeout},
-		"closeSession":   {Handler: s.Auth.DeleteSession, Timeout: service.DefaultTimeout},
-		"createDevToken": {Handler: s.Auth.IssueDevToken, Timeout: service.DefaultTimeout},
-		"readOwnData":    {Handler: s.readOwnData, Timeout: service.DefaultTimeout},
-	}
 }
 
 // refuse has the operations answered with err, in a city without the feature that

@@ -24,7 +24,6 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
-	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/event"
@@ -51,12 +50,20 @@ type testServer struct {
 // bounceSecret is that of whoever passes bounces on.
 const bounceSecret = "a secret of thirty-two characters"
 
-func newServer(t *testing.T, settings ...func(*api.Config)) *testServer {
-	t.Helper()
-	return newServerOn(t, pgtest.Notification(t), settings...)
+// parts are those that a test may change.
+type parts struct {
+	Mail    api.Mail
+	Callers api.Callers // its Mail is set later
+	Push    api.Push
+	Places  api.Places
 }
 
-func newServerOn(t *testing.T, pool *pgxpool.Pool, settings ...func(*api.Config)) *testServer {
+func newServer(t *testing.T, options ...func(*parts)) *testServer {
+	t.Helper()
+	return newServerOn(t, pgtest.Notification(t), options...)
+}
+
+func newServerOn(t *testing.T, pool *pgxpool.Pool, options ...func(*parts)) *testServer {
 	t.Helper()
 	ring, err := event.ParseKeyring(event.NewKey("k1"))
 	if err != nil {
@@ -73,23 +80,33 @@ func newServerOn(t *testing.T, pool *pgxpool.Pool, settings ...func(*api.Config)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() { _ = hub.Run(ctx) }) // it returns nil
-	operations := append(admin.New(deadletter.NewStore(pool), nil, nil, nil).Operations(),
-		admin.NewWebhooks(nil, nil, nil, webhook.Rules{}, nil).Operations(), admin.EmailOperations(s.store.Mails, crowd.NewRounding(ring)),
+	letters := admin.Letters{Store: deadletter.NewStore(pool)}
+	operations := append([]openapi.Operations{letters.Operations(), letters.ReplayOperations(), admin.Delayed{}.Operations(), admin.Pools{}.Operations()},
+		admin.Webhooks{}.Operations(), admin.EmailOperations(s.store.Mails, crowd.NewRounding(ring)),
 		operators.ErasureOperations(nil), operators.ScheduleOperations(nil), openapi.Operations{"workerPoolHistory": operators.History(nil)},
 		operators.HealthOperations(monitor.New()), admin.StoryOperations(postgres.NewStories(pool)), operators.ReconciliationOperations(nil))
 	problems := maps.Clone(admin.Problems)
 	maps.Copy(problems, api.MailProblems)
-	cfg := api.Config{Notifications: s.store.Streams, Follows: s.store.Follows, Consents: s.store.Contacts, Streams: hub, Auth: verifier, Metrics: metrics, Log: log,
-		Health: service.NewHealth(log, service.Details{}, service.Check{Name: "database", Probe: pool.Ping}),
-		Mail:   api.Mail{Contacts: s.store.Contacts, Digests: s.store.Digests, Bounces: s.store.Mails, Keys: s.mailKeys, Callers: api.Callers{Store: s.store.Callers, Ring: ring}, BounceSecret: bounceSecret, Own: []string{"no-reply@city.example.org"}},
-		Admin:  operations, Problems: problems, OwnData: postgres.OwnData(pool)}
-	for _, set := range settings {
-		set(&cfg)
+	p := parts{
+		Mail:    api.Mail{Contacts: s.store.Contacts, Digests: s.store.Digests, Bounces: s.store.Mails, Keys: s.mailKeys, BounceSecret: bounceSecret, Own: []string{"no-reply@city.example.org"}},
+		Callers: api.Callers{Store: s.store.Callers, Ring: ring},
 	}
-	if cfg.Push.Config != nil {
-		cfg.Push.Devices = s.store.Devices
+	for _, set := range options {
+		set(&p)
 	}
-	handler, err := api.New(cfg)
+	p.Callers.Mail = p.Mail
+	if p.Push.Config != nil {
+		p.Push.Devices = s.store.Devices
+	}
+	handler, err := api.New(
+		api.Server{
+			Auth: verifier, Metrics: metrics, Log: log, Problems: problems, Links: p.Callers.Links,
+			Health: service.NewHealth(log, service.Details{}, service.Check{Name: "database", Probe: pool.Ping}),
+		},
+		append(operations, p.Mail.Operations(), p.Callers.Operations(), p.Push.Operations(), p.Places.Operations(),
+			api.Notifications{Store: s.store.Streams}.Operations(), api.Follows{Store: s.store.Follows}.Operations(), api.Streams{Hub: hub}.Operations(),
+			api.Preferences{Mail: p.Mail, Push: p.Push, Consents: s.store.Contacts}.Operations(),
+			api.OwnData{Read: postgres.OwnData(pool), Keys: p.Mail.Keys}.Operations())...)
 	if err != nil {
 		t.Fatal(err)
 	}

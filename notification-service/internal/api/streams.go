@@ -5,20 +5,17 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
-// Streams answers with live streams.
-type Streams interface {
-	ServeNotifications(w http.ResponseWriter, r *http.Request, reader notification.Reader, expires time.Time)
-	ServeFeed(w http.ResponseWriter, r *http.Request)
-}
+// Streams are live.
+type Streams struct{ Hub *sse.Hub }
 
-// streamOperations are those that answer with a stream.
-func (s *server) streamOperations() openapi.Operations {
+// Operations are those that answer with a stream.
+func (s Streams) Operations() openapi.Operations {
 	return openapi.Operations{
 		"streamNotifications": {Handler: s.streamNotifications, Timeout: service.Unlimited},
 		"streamFeed":          {Handler: s.streamFeed, Timeout: service.Unlimited},
@@ -26,7 +23,7 @@ func (s *server) streamOperations() openapi.Operations {
 }
 
 // streamNotifications handles GET /notifications/stream.
-func (s *server) streamNotifications(w http.ResponseWriter, r *http.Request) error {
+func (s Streams) streamNotifications(w http.ResponseWriter, r *http.Request) error {
 	if !sameOrigin(r) {
 		return service.CrossSite.New("streams are for pages of this site")
 	}
@@ -37,16 +34,16 @@ func (s *server) streamNotifications(w http.ResponseWriter, r *http.Request) err
 		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 		return service.InvalidToken.New("token not accepted: it has expired")
 	}
-	s.Streams.ServeNotifications(w, r, reader(r), principal.Expires)
+	s.Hub.ServeNotifications(w, r, reader(r), principal.Expires)
 	return nil
 }
 
 // streamFeed handles GET /feed/stream.
-func (s *server) streamFeed(w http.ResponseWriter, r *http.Request) error {
+func (s Streams) streamFeed(w http.ResponseWriter, r *http.Request) error {
 	if !sameOrigin(r) {
 		return service.CrossSite.New("streams are for pages of this site")
 	}
-	s.Streams.ServeFeed(w, r)
+	s.Hub.ServeFeed(w, r)
 	return nil
 }
 

@@ -16,13 +16,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/cityconnect/cityconnect/migrations"
-	platformconfig "github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/group"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/platform/program"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/blob"
 	"github.com/cityconnect/cityconnect/report-service/internal/clamd"
@@ -43,24 +42,17 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	}
 	// The garbage of one picture is collected before the limit is reached.
 	debug.SetMemoryLimit(int64(cfg.Memory))
-	log := service.NewLogger(logs, "photo", cfg.LogLevel)
-	platformconfig.WarnOfRemoved(log, getenv)
-	platformconfig.WarnWithoutTLS(log, map[string]string{
-		"DATABASE_URL": cfg.DatabaseURL, "RABBITMQ_URL": cfg.RabbitURL, "RABBITMQ_MANAGEMENT_URL": cfg.ManagementURL,
-	})
-	metrics := service.NewRegistry()
+	base := program.Begin("photo-worker", cfg.Service, getenv, logs, map[string]string{"RABBITMQ_MANAGEMENT_URL": cfg.ManagementURL})
+	log, metrics := base.Log, base.Metrics
 	if cfg.PhotoStore == "" {
 		return idle(ctx, cfg.Operations, metrics, log)
 	}
 
-	pool, err := pgpool.Open(ctx, cfg.DatabaseURL, "photo-worker")
-	if err != nil {
+	if err := base.Open(ctx); err != nil {
 		return err
 	}
-	defer pool.Close() // last, because everything below uses it
-	if err := pgpool.SignIn(ctx, pool); err != nil {
-		return err
-	}
+	pool := base.Pool
+	defer pool.Close()
 	files, err := blob.Open(cfg.Blob())
 	if err != nil {
 		return fmt.Errorf("open storage: %w", err)
@@ -107,15 +99,15 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return err
 	}
 
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return groups.Run(ctx) })
-	g.Go(func() error { return waker.Run(ctx) })
-	g.Go(func() error { return announcer.Run(ctx) })
-	g.Go(func() error { return worker.RunUpkeep(ctx, cfg.Topology.Queue(event.PhotoUploadedKey)) })
-	g.Go(func() error {
-		return service.Serve(ctx, operations, service.NewOperations(metrics, health), service.ServeOptions{Log: log, Health: health})
-	})
-	return g.Wait()
+	return program.Run(ctx, []program.Part{
+		groups.Run, waker.Run, announcer.Run,
+		func(ctx context.Context) error {
+			return worker.RunUpkeep(ctx, cfg.Topology.Queue(event.PhotoUploadedKey))
+		},
+		func(ctx context.Context) error {
+			return service.Serve(ctx, operations, service.NewOperations(metrics, health), service.ServeOptions{Log: log, Health: health})
+		},
+	}, nil)
 }
 
 // idle does nothing until ctx ends, and is healthy: a city whose reports have

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/migrations"
@@ -48,7 +47,8 @@ type edge struct {
 // and exports of everybody may have together, and as many again those of officials.
 const costlyShare = 5
 
-func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger, metrics *prometheus.Registry) (*edge, error) {
+func newEdge(ctx context.Context, c *core, cfg config.Config) (*edge, error) {
+	log := c.Log
 	files, storage, err := openPhotos(cfg, log)
 	if err != nil {
 		return nil, err
@@ -57,21 +57,21 @@ func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger
 	if err != nil {
 		return nil, fmt.Errorf("set up sign-in: %w", err)
 	}
-	gates := api.NewGates(int(c.pool.Config().MaxConns) / costlyShare)
+	gates := api.NewGates(int(c.Pool.Config().MaxConns) / costlyShare)
 	city := api.City{Name: string(cfg.CityName), Languages: cfg.Languages, Bounds: cfg.City, Categories: c.categories, Areas: c.areas}
 	e := &edge{health: service.NewHealth(log, service.Details{
 		Features: map[string]bool{"photos": files != nil, "comments": bool(cfg.Comments), "map_bounds": cfg.City != nil, "open311": bool(cfg.Open311), "guests": bool(cfg.Auth.Guests)},
-		Schema:   func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, c.pool) },
+		Schema:   func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, c.Pool) },
 	}, slices.Concat(verifier.Checks(), storage, c.checks())...)}
 	photos := cfg.Topology.Queue(event.PhotoUploadedKey)
-	compared := reconciliation.NewResults(c.pool, outbox.AuditClosing)
+	compared := reconciliation.NewResults(c.Pool, outbox.AuditClosing)
 	var stored func(context.Context) error
 	if len(storage) > 0 {
 		stored = monitor.Sparingly(storageEvery, storage[0].Probe)
 	}
 	e.broker = monitor.NewBroker(rabbit.Config{URL: cfg.RabbitURL, Name: "monitor", Log: log}, photos)
 	e.monitor = monitor.New(api.HealthParts(api.HealthConfig{
-		Database: monitor.NewDatabase(c.pool, c.writes.Probe), Broker: e.broker, Relay: c.relay, Outbox: c.outbox,
+		Database: monitor.NewDatabase(c.Pool, c.writes.Probe), Broker: e.broker, Relay: c.relay, Outbox: c.outbox,
 		Schedules: c.schedules.List, Storage: stored, PhotoQueue: photos, Compared: compared.Recent,
 	})...)
 	applications := api.Open311{
@@ -82,10 +82,10 @@ func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger
 		return nil, fmt.Errorf("set up Open311: %w", err)
 	}
 	e.handler, err = api.New(
-		api.Server{Auth: verifier, Health: e.health, Metrics: metrics, Log: log, Open311: open311},
+		api.Server{Auth: verifier, Health: e.health, Metrics: c.Metrics, Log: log, Open311: open311},
 		append(c.forResidents(cfg, city, gates, verifier, files, log),
 			append(c.forOfficials(cfg, city, gates), applications.Operations(),
-				api.Outbox{Store: c.outbox, Relay: c.relay, Story: story.NewStore(c.pool, photos), History: c.history}.Operations(),
+				api.Outbox{Store: c.outbox, Relay: c.relay, Story: story.NewStore(c.Pool, photos), History: c.history}.Operations(),
 				api.ScheduleAudit{Upkeep: c.upkeep}.Operations(),
 				operators.ScheduleOperations(c.schedules), operators.ReconciliationOperations(compared),
 				operators.ErasureOperations(c.eraser), operators.HealthOperations(e.monitor))...)...)
@@ -103,7 +103,7 @@ func newEdge(ctx context.Context, c *core, cfg config.Config, log zerolog.Logger
 }
 
 func (c *core) history(ctx context.Context, span time.Duration) (history.History, error) {
-	return history.Read(ctx, c.pool, span)
+	return history.Read(ctx, c.Pool, span)
 }
 
 // forResidents are the parts of the API that residents use, and everybody.
@@ -160,8 +160,8 @@ func (e *edge) runMonitor(ctx context.Context) error {
 // are accepted while the broker is away.
 func (c *core) checks() []service.Check {
 	return []service.Check{
-		{Name: "database", Probe: c.pool.Ping},
-		{Name: "schema", Probe: func(ctx context.Context) error { return migrations.Check(ctx, c.pool, migrations.Report) }},
+		{Name: "database", Probe: c.Pool.Ping},
+		{Name: "schema", Probe: func(ctx context.Context) error { return migrations.Check(ctx, c.Pool, migrations.Report) }},
 		{Name: "writes", Probe: c.writes.Probe},
 		{Name: "restore", Probe: c.restores.Probe},
 		{Name: "relay", Probe: c.relay.Probe, Optional: true},

@@ -9,20 +9,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rs/zerolog"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/cityconnect/cityconnect/migrations"
-	platformconfig "github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/history"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/platform/program"
 	"github.com/cityconnect/cityconnect/platform/restore"
 	"github.com/cityconnect/cityconnect/platform/retention"
 	"github.com/cityconnect/cityconnect/platform/schedule"
@@ -46,65 +40,46 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	if err != nil {
 		return fmt.Errorf("load config: %w", err)
 	}
-	log := service.NewLogger(logs, "report", cfg.LogLevel)
-	platformconfig.WarnOfRemoved(log, getenv)
-	platformconfig.WarnWithoutTLS(log, map[string]string{
-		"DATABASE_URL": cfg.DatabaseURL, "RABBITMQ_URL": cfg.RabbitURL, "AUTH_JWKS_URL": cfg.Auth.JWKSURL,
-	})
-	metrics := service.NewRegistry()
-
-	pool, err := pgpool.Open(ctx, cfg.DatabaseURL, "report-service")
+	base := program.Begin("report-service", cfg.Service, getenv, logs, map[string]string{"AUTH_JWKS_URL": cfg.Auth.JWKSURL})
+	if err := base.Open(ctx); err != nil {
+		return err
+	}
+	defer base.Pool.Close()
+	core, err := newCore(base, cfg)
 	if err != nil {
 		return err
 	}
-	defer pool.Close() // last, because everything below uses it
-	if err := pgpool.SignIn(ctx, pool); err != nil {
-		return err
-	}
-	core, err := newCore(pool, cfg, log, metrics)
+	edge, err := newEdge(ctx, core, cfg)
 	if err != nil {
 		return err
 	}
-	edge, err := newEdge(ctx, core, cfg, log, metrics)
-	if err != nil {
-		return err
-	}
-
-	// The requests drain before what writes their changes ends.
-	writing, end := context.WithCancel(context.WithoutCancel(ctx))
-	defer end()
-	var background errgroup.Group
-	background.Go(func() error {
-		_ = core.restores.Await(writing) // it fails only once there is nothing left to write
-		_ = core.writes.Probe(writing)   // advances sequences that a restore left behind; the health check repeats it
-		core.nameCategories(writing, cfg.Languages, log)
-		return core.db.Run(writing)
-	})
-	figures := func(ctx context.Context) history.Figures { return api.OutboxFigures(ctx, core.outbox, core.relay) }
-	background.Go(func() error { return history.NewRecorder(pool, figures, log).Run(writing) })
-
 	_ = core.eraser.Refresh(ctx) // Run retries
-	g, ctx := errgroup.WithContext(ctx)
-	for _, part := range []func(context.Context) error{
-		core.relay.Run, core.schedules.Run, core.eraser.Run, edge.runMonitor,
-		func(ctx context.Context) error { return core.duplicates.Run(ctx, log) },
-		func(ctx context.Context) error {
-			return service.Serve(ctx, edge.requests, edge.handler, service.ServeOptions{Log: log, Health: edge.health})
+	return program.Run(ctx,
+		[]program.Part{
+			core.relay.Run, core.schedules.Run, core.eraser.Run, edge.runMonitor,
+			func(ctx context.Context) error { return core.duplicates.Run(ctx, base.Log) },
+			func(ctx context.Context) error {
+				return service.Serve(ctx, edge.requests, edge.handler, service.ServeOptions{Log: base.Log, Health: edge.health})
+			},
+			func(ctx context.Context) error {
+				return service.ServeOperations(ctx, edge.operations, base.Metrics, edge.health, base.Log)
+			},
 		},
-		func(ctx context.Context) error {
-			return service.ServeOperations(ctx, edge.operations, metrics, edge.health, log)
-		},
-	} {
-		g.Go(func() error { return part(ctx) })
-	}
-	err = g.Wait()
-	end()
-	return errors.Join(err, background.Wait())
+		[]program.Part{func(ctx context.Context) error { return core.write(ctx, cfg.Languages) }, core.past.Run})
+}
+
+// write writes the changes that requests wait for, once the database is known not to be
+// older than what clients have seen.
+func (c *core) write(ctx context.Context, languages []string) error {
+	_ = c.restores.Await(ctx) // it fails only once there is nothing left to write
+	_ = c.writes.Probe(ctx)   // advances sequences that a restore left behind; the health check repeats it
+	c.nameCategories(ctx, languages)
+	return c.db.Run(ctx)
 }
 
 // A core is the database, the relay, and the scheduled work.
 type core struct {
-	pool       *pgxpool.Pool
+	*program.Base
 	relay      *relay.Relay
 	outbox     *outbox.Store
 	db         *postgres.DB
@@ -121,14 +96,17 @@ type core struct {
 	writes     *pgpool.Writes
 	eraser     *erasure.Eraser
 	schedules  *schedule.Scheduler
+	past       *history.Recorder
 }
 
-func newCore(pool *pgxpool.Pool, cfg config.Config, log zerolog.Logger, metrics *prometheus.Registry) (*core, error) {
-	c := &core{pool: pool, relay: relay.New(cfg.Relay, relay.Dependencies{
+func newCore(base *program.Base, cfg config.Config) (*core, error) {
+	pool, log, metrics := base.Pool, base.Log, base.Metrics
+	c := &core{Base: base, relay: relay.New(cfg.Relay, relay.Dependencies{
 		Pool: pool, Keys: cfg.Keys, RabbitURL: cfg.RabbitURL, Topology: cfg.Topology, Log: log, Metrics: metrics,
 	})}
 	c.outbox = outbox.NewStore(pool, c.relay.Wake)
 	metrics.MustRegister(outbox.NewCollector(c.outbox))
+	c.past = history.NewRecorder(pool, func(ctx context.Context) history.Figures { return api.OutboxFigures(ctx, c.outbox, c.relay) }, log)
 	c.db = postgres.NewDB(pool, cfg.Keys, c.relay.Wake, postgres.Rules{
 		Resolutions:  report.Resolutions{VerdictDays: cfg.VerdictDays, NeedPhoto: bool(cfg.ResolveNeedsPhoto)},
 		QuestionDays: cfg.QuestionDays, GuestReports: cfg.GuestReports,
@@ -155,18 +133,18 @@ func newCore(pool *pgxpool.Pool, cfg config.Config, log zerolog.Logger, metrics 
 
 // nameCategories makes the city's first language that of messages, and logs which of
 // its languages an operator still has to write texts in.
-func (c *core) nameCategories(ctx context.Context, languages []string, log zerolog.Logger) {
+func (c *core) nameCategories(ctx context.Context, languages []string) {
 	if err := c.categories.UseLanguage(ctx, languages[0]); err != nil {
-		log.Warn().Err(err).Msg("updating category names failed, messages keep the old names until the next start")
+		c.Log.Warn().Err(err).Msg("updating category names failed, messages keep the old names until the next start")
 		return
 	}
 	list, err := c.categories.List(ctx)
 	if err != nil {
-		log.Warn().Err(err).Msg("reading categories failed, it is not known whether texts are missing")
+		c.Log.Warn().Err(err).Msg("reading categories failed, it is not known whether texts are missing")
 		return
 	}
 	for language, n := range list.Missing(languages) {
-		log.Warn().Str("variable", "CITY_LANGUAGES").Str("language", language).Int("categories", n).
+		c.Log.Warn().Str("variable", "CITY_LANGUAGES").Str("language", language).Int("categories", n).
 			Msg("categories have no text in a language of the city, residents read that in its first language: an operator adds it in the console")
 	}
 }

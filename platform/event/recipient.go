@@ -46,10 +46,8 @@ const (
 	// recipientSize is what the id of a user is padded to: the 255 bytes that
 	// package auth lets pass, and the mark behind them.
 	recipientSize = 255 + 1
-	// padded and unpadded are the forms of a sealed recipient. New ones are always
-	// padded, but queues, dead letters and outbox rows of earlier versions hold
-	// unpadded ones.
-	padded, unpadded = "v2", "v1"
+	// padded is the form of a sealed recipient.
+	padded = "v2"
 )
 
 var keyIDPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
@@ -63,7 +61,7 @@ var keyIDPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 // associated data, so that a recipient cannot be moved to another report. The
 // text is padded to a fixed size (ISO/IEC 7816-4), because the ciphertext is
 // as long as the text: without it the length of an id would distinguish
-// reporters. Open also reads the form v1, which has no padding.
+// reporters.
 type Keyring struct {
 	sealID string
 	aeads  map[string]cipher.AEAD
@@ -123,7 +121,7 @@ const endOfText = 0x80
 // Open returns the text that Seal or SealPadded hid, or ErrSealed.
 func (k *Keyring) Open(id uuid.UUID, sealed string) (string, error) {
 	parts := strings.SplitN(sealed, ".", 3)
-	if len(parts) != 3 || parts[0] != padded && parts[0] != unpadded {
+	if len(parts) != 3 || parts[0] != padded {
 		return "", fmt.Errorf("%w: not of the form %s.<key id>.<data>", ErrSealed, padded)
 	}
 	aead, ok := k.aeads[parts[1]]
@@ -137,9 +135,6 @@ func (k *Keyring) Open(id uuid.UUID, sealed string) (string, error) {
 	plain, err := aead.Open(nil, nil, data, id[:])
 	if err != nil {
 		return "", fmt.Errorf("%w: altered, or sealed for another report", ErrSealed)
-	}
-	if parts[0] == unpadded {
-		return string(plain), nil
 	}
 	text, ok := bytes.CutSuffix(bytes.TrimRight(plain, "\x00"), []byte{endOfText})
 	if !ok {

@@ -62,16 +62,6 @@ func TestSealedAreEquallyLong(t *testing.T) {
 	}
 }
 
-// Queues, dead letters and outbox rows hold what earlier versions sealed.
-func TestOpenReadsTheFormWithoutPadding(t *testing.T) {
-	t.Parallel()
-	const key = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
-	const sealed = "v1.k1.Ep5lErBGNAszuC1RgIlIJQnGXcO5kLu1pYrHpCHkcW64iA"
-	if got, err := keyring(t, key).Open(id, sealed); err != nil || got != "user-1" {
-		t.Errorf("Open: %q, %v; want user-1", got, err)
-	}
-}
-
 func TestKeysRotate(t *testing.T) {
 	t.Parallel()
 	older, newer := event.NewKey("k1"), event.NewKey("k2")

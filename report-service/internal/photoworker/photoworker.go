@@ -41,8 +41,6 @@ type Store interface {
 	UnknownUploads(ctx context.Context, keys []string) ([]string, error)
 	UnknownPhotos(ctx context.Context, ids []string) ([]string, error)
 	RefuseDead(ctx context.Context, queue string) (refused int, err error)
-	Renamings(ctx context.Context, before time.Time, limit int) ([]postgres.Renaming, error)
-	Rename(ctx context.Context, r postgres.Renaming) (renamed bool, err error)
 }
 
 // Dependencies are what a Worker needs.

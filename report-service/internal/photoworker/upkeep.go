@@ -1,9 +1,7 @@
 package photoworker
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -13,10 +11,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
-	"github.com/cityconnect/cityconnect/report-service/internal/blob"
 	"github.com/cityconnect/cityconnect/report-service/internal/picture"
-	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
-	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
 const (
@@ -28,11 +23,6 @@ const (
 	orphansEvery = time.Hour
 	// orphanAge is the minimum age of such a file: no upload takes that long.
 	orphanAge = 24 * time.Hour
-	// renameAge is how long a photo keeps an id that a client chose, and how long
-	// the worker has run before it gives photos others. An upgrade is over before that:
-	// the earlier version does not know a photo by its earlier id, and would take a
-	// repeated upload for another photo.
-	renameAge = time.Hour
 	// upkeepTimeout bounds a turn, and upkeepRows its work of each kind.
 	upkeepTimeout = 5 * time.Minute
 	upkeepRows    = 1000
@@ -42,13 +32,9 @@ const (
 // worker cannot finish. Any number of replicas may run it at the same time.
 func (w *Worker) RunUpkeep(ctx context.Context, queue string) error {
 	var orphansAt time.Time // of the next search; soon after the start
-	renameAt := time.Now().Add(renameAge)
 	for ctx.Err() == nil {
 		turn, cancel := context.WithTimeout(ctx, upkeepTimeout)
 		err := w.Upkeep(turn, queue)
-		if err == nil && time.Now().After(renameAt) {
-			err = w.Rename(turn, time.Now().Add(-renameAge))
-		}
 		if err == nil && time.Now().After(orphansAt) {
 			if err = w.RemoveOrphans(turn, time.Now().Add(-orphanAge)); err == nil {
 				orphansAt = time.Now().Add(backoff.Jitter(orphansEvery))
@@ -85,60 +71,8 @@ func (w *Worker) Upkeep(ctx context.Context, queue string) error {
 	return nil
 }
 
-// Rename gives photos that came to an end before a time, and whose ids clients
-// chose, ids of the service's own.
-func (w *Worker) Rename(ctx context.Context, before time.Time) error {
-	for {
-		renamings, err := w.Store.Renamings(ctx, before, upkeepRows)
-		if err != nil || len(renamings) == 0 {
-			return err
-		}
-		for _, r := range renamings {
-			if err := w.rename(ctx, r); err != nil {
-				return fmt.Errorf("rename photo: %w", err)
-			}
-		}
-		w.Log.Info().Int("photos", len(renamings)).Msg("photos have ids that no client chose")
-	}
-}
-
-// rename copies the pictures before it renames the photo, and deletes them under
-// the earlier id afterwards. Pictures left by a crash belong to no photo.
-func (w *Worker) rename(ctx context.Context, r postgres.Renaming) error {
-	for _, size := range picture.Sizes {
-		if !r.Pictures {
-			break
-		}
-		file, err := w.Files.Get(ctx, picture.Key(r.From, size), report.MaxPhotoBytes)
-		if errors.Is(err, blob.ErrNotFound) { // copied before; by another replica, or before the database was restored
-			continue
-		}
-		if err == nil {
-			err = w.Files.Put(ctx, picture.Key(r.To, size), bytes.NewReader(file), int64(len(file)))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	renamed, err := w.Store.Rename(ctx, r)
-	if err != nil || !renamed {
-		return err
-	}
-	for _, size := range picture.Sizes {
-		if err := w.Files.Delete(ctx, picture.Key(r.From, size)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// RemoveOrphans deletes files from before a time that belong to no photo. It does
-// nothing while there are photos to be renamed: where the database was restored,
-// their files may have the new names already.
+// RemoveOrphans deletes files from before a time that belong to no photo.
 func (w *Worker) RemoveOrphans(ctx context.Context, before time.Time) error {
-	if renamings, err := w.Store.Renamings(ctx, time.Now(), 1); err != nil || len(renamings) > 0 {
-		return err
-	}
 	for _, folder := range []struct {
 		prefix string
 		// name returns the name of a key for unknown, or "" for a key that

@@ -34,11 +34,7 @@ type keyHash struct {
 // read the table could find its author by trying all users.
 func (db *DB) hashKey(i *report.Idempotent) keyHash {
 	text := fmt.Appendf(nil, "%d:%s:%s", len(i.UserID), i.UserID, i.Key)
-	h := keyHash{lock: sha256.Sum256(text), stored: pseudonym.Of(db.hashKeys, text)}
-	// Rows of earlier versions have the plain hash. They live for KeyLife, so
-	// that the next release need not know it.
-	h.stored = append(h.stored, h.lock[:])
-	return h
+	return keyHash{lock: sha256.Sum256(text), stored: pseudonym.Of(db.hashKeys, text)}
 }
 
 // An earlier is what the database knows of an earlier request with the same key. Without a

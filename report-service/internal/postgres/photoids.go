@@ -2,15 +2,13 @@ package postgres
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/report-service/internal/pseudonym"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -21,33 +19,23 @@ func newPhotoIDs(db *DB) photoIDs {
 	return photoIDs{db.keys.Derive("cityconnect/report-service/photo-ids")}
 }
 
-// uploadIDs returns the ids that the photo of an upload may have. A new one gets
-// the first: an HMAC of the client's id under a secret that the database does not
-// have, so that a repetition finds the photo, and the photo's id tells nothing of
-// the client's. Photos of earlier versions have the client's own.
-func (s photoIDs) uploadIDs(upload uuid.UUID) []uuid.UUID {
-	ids := make([]uuid.UUID, 0, len(s.keys)+1)
-	for _, key := range s.keys {
-		mac := hmac.New(sha256.New, key)
-		mac.Write(upload[:])
-		ids = append(ids, report.PhotoID([16]byte(mac.Sum(nil))))
-	}
-	if !report.IsPhotoID(upload) {
-		ids = append(ids, upload)
-	}
-	return ids
-}
+// uploadIDs returns the ids that the photo of an upload may have: a hash of the client's id
+// under a secret that the database does not have, so that a repetition finds the photo, and
+// the photo's id tells nothing of the client's. A new photo gets the first.
+func (s photoIDs) uploadIDs(upload uuid.UUID) []uuid.UUID { return s.of(upload[:]) }
 
 // uploadIDsOf returns the ids that the photo of a report's upload may have. The last
 // ones are those of an upload whose name a photo of another report has already: the
 // uploader must not find out that there is one, which may be hidden.
 func (s photoIDs) uploadIDsOf(reportID, upload uuid.UUID) []uuid.UUID {
-	ids := s.uploadIDs(upload)
-	for _, key := range s.keys {
-		mac := hmac.New(sha256.New, key)
-		mac.Write(upload[:])
-		mac.Write(reportID[:])
-		ids = append(ids, report.PhotoID([16]byte(mac.Sum(nil))))
+	return append(s.uploadIDs(upload), s.of(upload[:], reportID[:])...)
+}
+
+func (s photoIDs) of(parts ...[]byte) []uuid.UUID {
+	hashes := pseudonym.Of(s.keys, parts...)
+	ids := make([]uuid.UUID, len(hashes))
+	for i, hash := range hashes {
+		ids[i] = report.PhotoID([16]byte(hash))
 	}
 	return ids
 }
@@ -65,8 +53,7 @@ func (s photoIDs) free(ctx context.Context, tx pgx.Tx, reportID, upload uuid.UUI
 	return ids[0], nil
 }
 
-// knownAs returns the ids of the photo that somebody calls id. Those of earlier
-// versions are still in links and in messages.
+// knownAs returns the ids of the photo that somebody calls id, who may be its uploader.
 func (s photoIDs) knownAs(id uuid.UUID) []uuid.UUID {
 	if report.IsPhotoID(id) {
 		return []uuid.UUID{id}
@@ -74,9 +61,17 @@ func (s photoIDs) knownAs(id uuid.UUID) []uuid.UUID {
 	return s.uploadIDs(id)
 }
 
-// firstKnownSQL picks one of several photos with the ids $1, which there are after
-// an upload that replicas of two versions took.
+// firstKnownSQL picks one of several photos with the ids $1, which there may be after a change
+// of keys.
 const firstKnownSQL = `order by array_position($1, p.id) limit 1`
+
+const photoColumns = `p.id, p.report_id, p.state, p.reason, p.alt, p.official, coalesce(p.width, 0), coalesce(p.height, 0), p.created_at, p.purpose = 'after'`
+
+func scanPhoto(row pgx.CollectableRow) (report.Photo, error) {
+	p, err := pgx.RowToStructByPos[report.Photo](row)
+	p.CreatedAt = p.CreatedAt.UTC()
+	return p, err
+}
 
 // lock returns a photo of a report whose row is locked: every change of a photo
 // locks the report first.
@@ -92,88 +87,4 @@ func (s photoIDs) lock(ctx context.Context, tx pgx.Tx, reportID, id uuid.UUID) (
 	}
 	p, err := pgx.CollectExactlyOneRow(rows, scanPhoto)
 	return p, pgpool.Found(err, "select photo", report.ErrNoPhoto)
-}
-
-// A Renaming is a photo under an id that this service did not choose, and the one
-// that it is to have.
-type Renaming struct {
-	From, To uuid.UUID
-	Pictures bool // whether there are pictures under the id
-	reportID uuid.UUID
-	state    report.PhotoState
-	// double says that there is the same photo already under the new id: the
-	// upload was sent to replicas of two versions.
-	double bool
-}
-
-// Renamings returns photos that came to an end before a time, under ids that
-// clients chose. Such an id may have the time of a device in it.
-func (s *PhotoChecks) Renamings(ctx context.Context, before time.Time, limit int) ([]Renaming, error) {
-	rows, err := s.db.pool.Query(ctx, `
-		select id, report_id, state, digest from photos
-		where substr(id::text, 15, 1) <> '8' and changed_at < $1
-			and (upload is null and state in ('held', 'ready') or cleaned)
-		order by changed_at limit $2`, before, limit)
-	if err != nil {
-		return nil, fmt.Errorf("select photos to rename: %w", err)
-	}
-	type photo struct {
-		ID, Report uuid.UUID
-		State      report.PhotoState
-		Digest     []byte
-	}
-	photos, err := pgx.CollectRows(rows, pgx.RowToStructByPos[photo])
-	if err != nil {
-		return nil, fmt.Errorf("select photos to rename: %w", err)
-	}
-	renamings := make([]Renaming, len(photos))
-	for i, p := range photos {
-		r := Renaming{
-			From: p.ID, To: s.ids.uploadIDs(p.ID)[0], reportID: p.Report, state: p.State,
-			Pictures: p.State == report.PhotoHeld || p.State == report.PhotoReady,
-		}
-		var taken, same bool
-		err := s.db.pool.QueryRow(ctx, `
-			select count(*) > 0, coalesce(bool_or(report_id = $2 and digest = $3 and state in ('checking', 'held', 'ready')), false)
-			from photos where id = any($1) and id <> $4`, s.ids.uploadIDs(p.ID), p.Report, p.Digest, p.ID).Scan(&taken, &same)
-		if err != nil {
-			return nil, fmt.Errorf("look for the new id: %w", err)
-		}
-		if taken {
-			r.To = report.PhotoID(uuid.New())
-			r.double = same && r.Pictures
-			r.Pictures = r.Pictures && !r.double
-		}
-		renamings[i] = r
-	}
-	return renamings, nil
-}
-
-// Rename gives a photo its new id, under which its pictures are already. It
-// returns false if the photo has changed since, and then does nothing. One that is
-// there twice is removed.
-func (s *PhotoChecks) Rename(ctx context.Context, r Renaming) (renamed bool, err error) {
-	err = pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
-		if _, err := lockReport(ctx, tx, r.reportID); err != nil {
-			return err
-		}
-		state := r.state
-		if r.double {
-			state = report.PhotoRemoved
-		}
-		tag, err := tx.Exec(ctx, `
-			update photos set id = $2, state = $4, changed_at = case when $4 = $3 then changed_at else now() end
-			where id = $1 and state = $3`, r.From, r.To, string(r.state), string(state))
-		if err != nil {
-			return fmt.Errorf("update photo: %w", err)
-		}
-		if renamed = tag.RowsAffected() > 0; !renamed {
-			return nil
-		}
-		if _, err := tx.Exec(ctx, `update report_acts set photo_id = $3 where report_id = $1 and photo_id = $2`, r.reportID, r.From, r.To); err != nil {
-			return fmt.Errorf("update acts: %w", err)
-		}
-		return nil
-	})
-	return renamed && err == nil, err
 }

@@ -29,14 +29,6 @@ func NewPhotos(db *DB) *Photos {
 	return &Photos{db, db.keys.Derive("cityconnect/report-service/photos"), newPhotoIDs(db)}
 }
 
-const photoColumns = `p.id, p.report_id, p.state, p.reason, p.alt, p.official, coalesce(p.width, 0), coalesce(p.height, 0), p.created_at, p.purpose = 'after'`
-
-func scanPhoto(row pgx.CollectableRow) (report.Photo, error) {
-	p, err := pgx.RowToStructByPos[report.Photo](row)
-	p.CreatedAt = p.CreatedAt.UTC()
-	return p, err
-}
-
 // CheckUpload returns an error if by may not add a photo to a report, so that
 // nobody uploads in vain. Add decides. If the upload is a known photo of the report
 // and digest, which may be nil, is that of its bytes, known is that photo: there is

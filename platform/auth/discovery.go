@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cityconnect/cityconnect/platform/config"
+	"github.com/cityconnect/cityconnect/platform/address"
 	"github.com/cityconnect/cityconnect/platform/text"
 )
 
@@ -135,7 +135,7 @@ func isDiscoverable(issuer string) bool {
 // TLS, or on this machine, where the issuer is as well.
 func isSafe(raw, issuer string) bool {
 	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" || u.User != nil || config.URLFault(raw) != "" {
+	if err != nil || u.Host == "" || u.User != nil || address.Fault(raw) != "" {
 		return false
 	}
 	return u.Scheme == "https" || isLoopback(raw) && isLoopback(issuer)

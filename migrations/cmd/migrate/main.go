@@ -20,8 +20,8 @@ import (
 	"syscall"
 
 	"github.com/cityconnect/cityconnect/migrations"
+	"github.com/cityconnect/cityconnect/platform/address"
 	"github.com/cityconnect/cityconnect/platform/build"
-	"github.com/cityconnect/cityconnect/platform/config"
 )
 
 const usage = "usage: DATABASE_URL=postgres://user:password@host:port/name migrate up|version|down -database report|notification (down drops all data, and needs -drop-all-data)"
@@ -109,7 +109,7 @@ func databaseURL(getenv func(string) string) (string, error) {
 	if url == "" {
 		return "", errors.New("DATABASE_URL: must be set, such as to postgres://user:password@host:port/name")
 	}
-	if fault := config.URLFault(url); fault != "" {
+	if fault := address.Fault(url); fault != "" {
 		return "", errors.New("DATABASE_URL: must be " + fault)
 	}
 	return url, nil

@@ -1,4 +1,9 @@
-package config
+// Package address finds mistakes in the URLs of servers that an operator writes down
+// with a password in them.
+//
+// It promises that what it says of a URL repeats nothing of it: a password in the
+// wrong place looks like a host.
+package address
 
 import (
 	"regexp"
@@ -20,11 +25,10 @@ var (
 	hostPattern = regexp.MustCompile(`^(?:\[[0-9A-Fa-f:.]+(?:%25[A-Za-z0-9._-]+)?\]|(?:[\pL\pN._-]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?$`)
 )
 
-// URLFault returns what the URL of a server must be, or "" if its user, password and hosts
-// are where they seem to be. It repeats nothing of the URL: a password in the wrong place
-// looks like a host. It says nothing about a text that is not a URL, nor about one of a
+// Fault returns what a URL must be, or "" if its user, password and hosts are where
+// they seem to be. It says nothing about a text that is not a URL, nor about one of a
 // file. Several hosts may stand in one URL, with commas between them.
-func URLFault(rawURL string) string {
+func Fault(rawURL string) string {
 	scheme, rest, ok := strings.Cut(rawURL, "://")
 	if !ok || !schemePattern.MatchString(scheme) || scheme == "file" || scheme == "unix" {
 		return ""

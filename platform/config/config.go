@@ -15,6 +15,7 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
+	"github.com/cityconnect/cityconnect/platform/address"
 	"github.com/cityconnect/cityconnect/platform/text"
 )
 
@@ -194,7 +195,7 @@ func (f field) want(value string) string {
 	case len(value) > 1 && (value[0] == '"' || value[0] == '\'') && value[len(value)-1] == value[0]:
 		return "without quotes around it: here they are a part of the value"
 	case strings.HasSuffix(f.variable, "_URL") || f.variable == "PHOTO_STORE":
-		return URLFault(value)
+		return address.Fault(value)
 	}
 	return ""
 }

@@ -72,15 +72,29 @@ func run(ctx context.Context, modules []string, out io.Writer) error {
 	}
 
 	fmt.Fprint(out, "What CityConnect's programs contain and others wrote, under these licences.\nMade by `make notices`.\n")
-	groups := make(map[string]string, len(texts)) // text by names
+	groups := make(map[string][]string) // names with their copyrights, by the terms that they share
 	for _, text := range slices.Sorted(maps.Keys(texts)) {
-		groups[strings.Join(slices.Sorted(maps.Keys(texts[text])), "\n")+"\n"] += "\n" + text
+		copyrights, terms := split(text)
+		groups[terms] = append(groups[terms], strings.Join(append(slices.Sorted(maps.Keys(texts[text])), copyrights...), "\n"))
 	}
-	for _, names := range slices.Sorted(maps.Keys(groups)) {
-		fmt.Fprintf(out, "\n%s\n%s\n%s\n", strings.Repeat("=", 78), names, strings.Trim(groups[names], "\n"))
+	for _, terms := range slices.SortedFunc(maps.Keys(groups), func(a, b string) int { return cmp.Compare(groups[a][0], groups[b][0]) }) {
+		fmt.Fprintf(out, "\n%s\n%s\n\n%s\n", strings.Repeat("=", 78), strings.Join(groups[terms], "\n"), terms)
 	}
 	fmt.Fprintf(out, "\n%s\n%s", strings.Repeat("=", 78), ofPage)
 	return nil
+}
+
+// copyright matches the lines that name who has the rights, and blank ones between them.
+var copyright = regexp.MustCompile(`(?im)^\W*(copyright (\(c\)|©|\d).*|all rights reserved\.?)$`)
+
+// split returns who has the rights on what is under a licence, each in a line, and the terms,
+// which many share but for their line breaks.
+func split(text string) (copyrights []string, terms string) {
+	for _, line := range copyright.FindAllString(text, -1) {
+		copyrights = append(copyrights, "    "+strings.TrimSpace(line))
+	}
+	terms = strings.Trim(copyright.ReplaceAllString(text, ""), "\n")
+	return copyrights, regexp.MustCompile(`\n{3,}`).ReplaceAllString(terms, "\n\n")
 }
 
 // A goPackage is what `go list` tells of one.

@@ -57,6 +57,7 @@ for architecture in amd64 arm64; do
     "$work/sbom" -version "$version" "$program" >"$release/$(basename "$program")-$version-linux-$architecture.cdx.json"
   done
   cp LICENSE deploy/third-party-notices.txt "$work/$name/"
+  cp "$work/first/notification-service/internal/web/dist/third-party-notices.txt" "$work/$name/page-notices.txt"
   (cd "$work/first/deploy" && cp -r --parents "${installed[@]}" "$work/$name/")
   pack "$work/$name" "$release/$name.tar.gz"
 done

@@ -1,6 +1,6 @@
 // Command notices prints the licences of everything that the programs contain
-// and others wrote: Go's own library, the modules that are linked, and what the
-// embedded page was built from.
+// and others wrote: Go's own library, and the modules that are linked. What the embedded
+// page was built from has a file of its own among the page's, which its build writes.
 //
 //	go run ./scripts/cmd/notices report-service notification-service migrations
 //
@@ -26,12 +26,8 @@ import (
 	"strings"
 )
 
-const (
-	// ours begins the paths of our own modules.
-	ours = "github.com/cityconnect/cityconnect/"
-	// page has the notices of the page's packages, which its build writes.
-	page = "notification-service/internal/web/dist/third-party-notices.txt"
-)
+// ours begins the paths of our own modules.
+const ours = "github.com/cityconnect/cityconnect/"
 
 // licence matches the names of the files that have to go with a copy.
 var licence = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|notice|patents)([-._].*)?$`)
@@ -66,26 +62,32 @@ func run(ctx context.Context, modules []string, out io.Writer) error {
 			}
 		}
 	}
-	ofPage, err := os.ReadFile(page)
-	if err != nil {
-		return fmt.Errorf("read the page's notices: %w", err)
-	}
-
 	fmt.Fprint(out, "What CityConnect's programs contain and others wrote, under these licences.\nMade by `make notices`.\n")
-	groups := make(map[string][]string) // names with their copyrights, by the terms that they share
+	type group struct {
+		names []string // with their copyrights
+		terms string
+	}
+	groups := make(map[string]*group) // by their terms without what no two print alike
 	for _, text := range slices.Sorted(maps.Keys(texts)) {
 		copyrights, terms := split(text)
-		groups[terms] = append(groups[terms], strings.Join(append(slices.Sorted(maps.Keys(texts[text])), copyrights...), "\n"))
+		binding, _, _ := strings.Cut(terms, "END OF TERMS AND CONDITIONS") // Apache's has an appendix, which some leave out
+		key := strings.ToLower(strings.Join(strings.Fields(title.ReplaceAllString(binding, "")), " "))
+		if groups[key] == nil {
+			groups[key] = &group{terms: terms}
+		}
+		groups[key].names = append(groups[key].names, strings.Join(append(slices.Sorted(maps.Keys(texts[text])), copyrights...), "\n"))
 	}
-	for _, terms := range slices.SortedFunc(maps.Keys(groups), func(a, b string) int { return cmp.Compare(groups[a][0], groups[b][0]) }) {
-		fmt.Fprintf(out, "\n%s\n%s\n\n%s\n", strings.Repeat("=", 78), strings.Join(groups[terms], "\n"), terms)
+	for _, g := range slices.SortedFunc(maps.Values(groups), func(a, b *group) int { return cmp.Compare(a.names[0], b.names[0]) }) {
+		fmt.Fprintf(out, "\n%s\n%s\n\n%s\n", strings.Repeat("=", 78), strings.Join(g.names, "\n"), g.terms)
 	}
-	fmt.Fprintf(out, "\n%s\n%s", strings.Repeat("=", 78), ofPage)
 	return nil
 }
 
 // copyright matches the lines that name who has the rights, and blank ones between them.
-var copyright = regexp.MustCompile(`(?im)^\W*(copyright (\(c\)|©|\d).*|all rights reserved\.?)$`)
+var copyright = regexp.MustCompile(`(?im)^[^\w\n]*(copyright (\(c\)|©|\d).*|all rights reserved\.?)$`)
+
+// title matches the name above the terms, which some leave out.
+var title = regexp.MustCompile(`(?im)^[^\w\n]*(the )?(mit|bsd \d-clause) licen[cs]e( \(mit\))?[^\w\n]*$`)
 
 // split returns who has the rights on what is under a licence, each in a line, and the terms,
 // which many share but for their line breaks.

@@ -111,7 +111,7 @@ func (q *queueWorkers) noteExists(ctx context.Context, there bool, messages int)
 		since = time.Unix(empty, 0).Add(-lostMargin)
 	}
 	q.lostSince.CompareAndSwap(0, since.Unix())
-	q.log.Error().Str("queue", q.queue).Time("since", since).Msg("queue was deleted with what it held: publish that again, and say so; see docs/recoverability.md")
+	q.log.Error().Str("queue", q.queue).Time("since", since).Msg("queue was deleted with its messages, run report-service republish and then notification-service republished; see docs/recoverability.md")
 	q.noteLoss(ctx)
 	return true
 }

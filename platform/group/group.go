@@ -118,14 +118,14 @@ func (r *Runner) reconcilers(cfg consumer.Config, d Dependencies, broker rabbit.
 	return all
 }
 
-// lostQueues returns a finding for each queue that was deleted with what it held,
+// lostQueues returns a finding for each queue that was deleted with its messages,
 // until somebody has said that it was published again.
 func lostQueues(ctx context.Context, database *pgxpool.Pool) (findings []topology.Finding, err error) {
 	lost, err := consumer.LostQueues(ctx, database)
 	for _, l := range lost {
 		since := l.Since.UTC().Format(time.RFC3339)
 		findings = append(findings, topology.Finding{
-			What: "queue " + l.Queue + " was deleted with what it held",
+			What: "queue " + l.Queue + " was deleted with its messages",
 			Remedy: "run report-service republish -since " + since + ", and for queues of notification-service and delivery-worker then " +
 				"notification-service republished -since " + since + ", which ends this finding",
 		})

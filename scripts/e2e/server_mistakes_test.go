@@ -183,7 +183,7 @@ func (m *mistakes) loseQueues() {
 	lift := m.policy("expire", expired, "expires", 500)
 	var since time.Time
 	for _, queue := range all {
-		f := m.awaitFinding("queue "+queue+" was deleted with what it held", true)
+		f := m.awaitFinding("queue "+queue+" was deleted with its messages", true)
 		at, err := time.Parse(time.RFC3339, regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:]+Z`).FindString(f.Remedy))
 		if err != nil {
 			m.t.Fatalf("the remedy has no time: %v", f)
@@ -199,7 +199,7 @@ func (m *mistakes) loseQueues() {
 	for _, queue := range deleted { // which are there again, while nobody reads them
 		m.pause(queue, false)
 	}
-	m.awaitFinding("was deleted with what it held", false)
+	m.awaitFinding("was deleted with its messages", false)
 }
 
 // revokeRights takes from both services' roles the rights to insert and update, of

@@ -12,7 +12,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/testing/rabbittest"
 )
 
-// Operators are shown that a queue was deleted with what it held, and what to do,
+// Operators are shown that a queue was deleted with its messages, and what to do,
 // until the command has noted that enough was published again. Who ran it, and from
 // when on, is in the audit.
 func TestRepublishedEndsTheFinding(t *testing.T) {
@@ -57,7 +57,7 @@ func TestRepublishedEndsTheFinding(t *testing.T) {
 				return strings.Join(got, "\n")
 			}
 			for i := range want {
-				if !strings.Contains(got[i], want[i]) || !strings.Contains(got[i], "was deleted with what it held; run report-service republish -since 2026-11-21T") {
+				if !strings.Contains(got[i], want[i]) || !strings.Contains(got[i], "was deleted with its messages; run report-service republish -since 2026-11-21T") {
 					return strings.Join(got, "\n")
 				}
 			}

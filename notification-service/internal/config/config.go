@@ -49,7 +49,7 @@ func Load(getenv func(string) string) (cfg Config, err error) {
 	return cfg, err
 }
 
-// Addr reads where notification-service listens, and nothing else.
+// Addr reads only where notification-service listens.
 func Addr(getenv func(string) string) (string, error) {
 	var a Address
 	err := config.Load(&a, getenv, nil)

@@ -220,7 +220,7 @@ var (
 	// ErrCode says that a code is wrong, or its time is over.
 	ErrCode = fault.NewInvalid("/code", "not the code that was sent last, or older than ten minutes; have a new one sent")
 	// ErrTooManyCodes says that a reader asks for codes too often.
-	ErrTooManyCodes = fault.New(TooMany, "a code a minute is sent, and five a day")
+	ErrTooManyCodes = fault.New(TooMany, "one code per minute and five per day can be sent")
 	// ErrNoCaller says that nobody has entered an address for the report, or it is gone.
 	ErrNoCaller = fault.New(fault.NotFound, "the report has no caller with an address")
 	// ErrProof says that a link proves nothing.

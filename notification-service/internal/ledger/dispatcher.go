@@ -61,12 +61,12 @@ type Dispatcher struct {
 
 	wakeUp chan struct{} // holds a value after Wake
 	mu     sync.Mutex
-	woken  map[string]struct{} // lanes that Wake named
+	named  map[string]struct{} // lanes that Wake named
 
-	attempts chan attempt
-	paced    chan *lane // whose rate lets it send again
-	passes   chan pass
-	records  chan record
+	attempts    chan attempt
+	unthrottled chan *lane // whose rate lets it send again
+	passes      chan pass
+	records     chan record
 
 	// The fields below are Run's alone.
 	lanes      map[string]*lane    // that this worker leases
@@ -74,7 +74,7 @@ type Dispatcher struct {
 	ready      []*lane             // that have something to send, the longest waiting first
 	busy       int                 // attempts in flight
 	suspects   int                 // of those, in lanes that are failing
-	crowded    bool                // since the last renewal lanes waited for one another
+	contended  bool                // since the last renewal lanes waited for one another
 	held       bool                // the session
 	changes    int                 // of the session that were taken into account
 
@@ -94,8 +94,8 @@ func New(cfg Config, c Channel, s Store, reg prometheus.Registerer, log zerolog.
 	return &Dispatcher{
 		config: cfg, channel: c, store: s, owner: uuid.New(), metrics: newMetrics(reg, c),
 		log:    log.With().Str("channel", c.Name()).Logger(),
-		wakeUp: make(chan struct{}, 1), woken: make(map[string]struct{}),
-		attempts: make(chan attempt, cfg.Concurrency), paced: make(chan *lane),
+		wakeUp: make(chan struct{}, 1), named: make(map[string]struct{}),
+		attempts: make(chan attempt, cfg.Concurrency), unthrottled: make(chan *lane),
 		passes: make(chan pass, 1), records: make(chan record, 1),
 		lanes: make(map[string]*lane), candidates: make(map[string]struct{}),
 		passRetry: backoff.Backoff{First: minRetry, Max: maxRetry},
@@ -107,7 +107,7 @@ func New(cfg Config, c Channel, s Store, reg prometheus.Registerer, log zerolog.
 func (d *Dispatcher) Wake(lanes []string) {
 	d.mu.Lock()
 	for _, name := range lanes {
-		d.woken[name] = struct{}{}
+		d.named[name] = struct{}{}
 	}
 	d.mu.Unlock()
 	select {
@@ -136,12 +136,12 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		case <-timer.C:
 		case <-d.wakeUp:
 			d.takeWoken()
-		case l := <-d.paced:
+		case l := <-d.unthrottled:
 			d.enqueue(l)
 		case a := <-d.attempts:
 			d.answered(a)
 		case p := <-d.passes:
-			d.passed(p, time.Now())
+			d.takePass(p, time.Now())
 		case r := <-d.records:
 			d.recorded(r)
 		}
@@ -188,10 +188,10 @@ func (d *Dispatcher) pause(now time.Time) time.Duration {
 
 func (d *Dispatcher) takeWoken() {
 	d.mu.Lock()
-	woken := d.woken
-	d.woken = make(map[string]struct{})
+	named := d.named
+	d.named = make(map[string]struct{})
 	d.mu.Unlock()
-	for name := range woken {
+	for name := range named {
 		d.due(name)
 	}
 }
@@ -253,14 +253,14 @@ func (d *Dispatcher) send(work context.Context, now time.Time) {
 		if l.rate > 0 {
 			time.AfterFunc(l.next.Sub(now), func() {
 				select {
-				case d.paced <- l:
+				case d.unthrottled <- l:
 				case <-work.Done():
 				}
 			})
 		}
 		d.ready = append(d.ready, l)
 	}
-	d.crowded = d.crowded || len(d.ready) > 0 && d.busy >= d.config.Concurrency
+	d.contended = d.contended || len(d.ready) > 0 && d.busy >= d.config.Concurrency
 	d.ready = append(d.ready, later...)
 	d.metrics.inFlight.Set(float64(d.busy))
 }
@@ -396,7 +396,7 @@ func (d *Dispatcher) drain(work context.Context, cut context.CancelFunc) {
 		}
 	}
 	if d.passing {
-		d.passed(<-d.passes, time.Now()) // it may have leased more
+		d.takePass(<-d.passes, time.Now()) // it may have leased more
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), endTimeout)
 	defer cancel()

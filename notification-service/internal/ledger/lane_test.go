@@ -181,7 +181,7 @@ func TestShare(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	for _, crowded := range []bool{false, true} {
-		d := &Dispatcher{lanes: make(map[string]*lane), crowded: crowded}
+		d := &Dispatcher{lanes: make(map[string]*lane), contended: crowded}
 		for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
 			d.lanes[name] = newTestLane(now, 3)
 		}

@@ -60,7 +60,7 @@ func (d *Dispatcher) startPass(work context.Context, now time.Time) {
 	if !now.Before(d.renewAt) && len(d.lanes) > 0 {
 		p.renew = slices.Collect(maps.Keys(d.lanes))
 		d.share()
-		d.renewAt, d.crowded = now.Add(renewEvery), false
+		d.renewAt, d.contended = now.Add(renewEvery), false
 	}
 	if p.scan = !now.Before(d.scanAt); p.scan {
 		d.scanAt = now.Add(scanEvery)
@@ -110,7 +110,7 @@ func (d *Dispatcher) startPass(work context.Context, now time.Time) {
 // share gives back some of the lanes of a worker that had more to send than it
 // may at once, for others to take. One that is alone gets them again.
 func (d *Dispatcher) share() {
-	if !d.crowded {
+	if !d.contended {
 		return
 	}
 	n := len(d.lanes) / 4
@@ -217,8 +217,8 @@ func (d *Dispatcher) claim(ctx context.Context, p *pass, names []string) (err er
 	return nil
 }
 
-// passed takes what a pass brought.
-func (d *Dispatcher) passed(p pass, now time.Time) {
+// takePass takes what a pass brought.
+func (d *Dispatcher) takePass(p pass, now time.Time) {
 	d.passing = false
 	if _, changes := d.session.state(); changes != p.session { // its leases may be others' by now
 		p.until, d.renewAt = now, now
@@ -247,9 +247,9 @@ func (d *Dispatcher) passed(p pass, now time.Time) {
 	for _, leased := range p.leased {
 		if _, ok := d.lanes[leased.Name]; !ok {
 			l := newLane(leased, p.until, now)
-			_, woken := d.candidates[l.name]
+			_, named := d.candidates[l.name]
 			_, claimed := p.deliveries[l.name]
-			l.more = woken || !claimed
+			l.more = named || !claimed
 			delete(d.candidates, l.name)
 			d.lanes[l.name] = l
 		}

@@ -16,8 +16,11 @@ const (
 	MaxFollowers = 5_000
 )
 
-// ErrFollows says that one of the two limits is reached.
-var ErrFollows = fault.New(fault.Conflict, "you follow 200 reports already, or too many follow this one")
+// The limits of follows.
+var (
+	ErrFollows   = fault.New(fault.Conflict, "you follow 200 reports already: unfollow one first")
+	ErrFollowers = fault.New(fault.Conflict, "too many people follow this report already")
+)
 
 // A Follow says that somebody follows a report.
 type Follow struct {

@@ -27,7 +27,7 @@ func (s *Follows) Follow(ctx context.Context, reader notification.Reader, report
 	}
 	// Two requests at once may both find room: the limits keep the work small, and
 	// one more is none.
-	var already, fresh bool
+	var already, fresh, full bool
 	err := s.pool.QueryRow(ctx, `
 		with me as (
 		  select id from streams where name = $1
@@ -41,15 +41,17 @@ func (s *Follows) Follow(ctx context.Context, reader notification.Reader, report
 		  on conflict do nothing
 		  returning 1
 		)
-		select exists (select from already), exists (select from fresh)`,
-		reader.Own(), report, notification.MaxFollows, notification.MaxFollowers).Scan(&already, &fresh)
+		select exists (select from already), exists (select from fresh), (select count(*) from follows f join me on f.stream_id = me.id) >= $3`,
+		reader.Own(), report, notification.MaxFollows, notification.MaxFollowers).Scan(&already, &fresh, &full)
 	switch {
 	case err != nil:
 		return fmt.Errorf("follow report: %w", err)
 	case already: // nothing was written, and the answer says that reader follows it
 		return pgpool.Barrier(ctx, s.pool)
-	case !fresh:
+	case full && !fresh:
 		return notification.ErrFollows
+	case !fresh:
+		return notification.ErrFollowers
 	default:
 		return nil
 	}

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -12,7 +13,6 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/platform/event"
-	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
 // moved returns the message of a change of status.
@@ -88,13 +88,13 @@ func TestFollowsHaveLimits(t *testing.T) {
 	}
 	mustFollow(t, store, ann, report)
 	mustFollow(t, store, ann, report) // which she does
-	if err := store.Follows.Follow(t.Context(), ann, uuid.New()); fault.KindOf(err) != fault.Conflict {
-		t.Errorf("one too many: %v, want a conflict", err)
+	if err := store.Follows.Follow(t.Context(), ann, uuid.New()); !errors.Is(err, notification.ErrFollows) {
+		t.Errorf("one too many: %v, want %v", err, notification.ErrFollows)
 	}
 	mustExec(t, pool, `insert into streams (name) select 'user:f' || n from generate_series(2, $1) n`, notification.MaxFollowers)
 	mustExec(t, pool, `insert into follows (stream_id, report_id) select id, $1 from streams where name like 'user:f%'`, report)
-	if err := store.Follows.Follow(t.Context(), olga, report); fault.KindOf(err) != fault.Conflict {
-		t.Errorf("one follower too many: %v, want a conflict", err)
+	if err := store.Follows.Follow(t.Context(), olga, report); !errors.Is(err, notification.ErrFollowers) {
+		t.Errorf("one follower too many: %v, want %v", err, notification.ErrFollowers)
 	}
 	if applied := mustApply(t, store, moved(report, "")); len(applied.Batch.Notifications) != notification.MaxFollowers {
 		t.Errorf("%d are notified, want %d", len(applied.Batch.Notifications), notification.MaxFollowers)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/platform/service"
-	"github.com/cityconnect/cityconnect/report-service/internal/costly"
+	"github.com/cityconnect/cityconnect/report-service/internal/querybudget"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -18,8 +18,8 @@ import (
 // their work does not wait for what everybody may ask. So have long answers, which are
 // read part by part: exports of officials, and open data.
 type Gates struct {
-	public, officials *costly.Gate
-	exports, openData *costly.Long
+	public, officials *querybudget.Gate
+	exports, openData *querybudget.Long
 	readings          *singleflight.Group // of what is the same for all who ask at that moment
 }
 
@@ -38,9 +38,9 @@ const (
 func NewGates(room int) Gates {
 	room = max(1, room)
 	return Gates{
-		costly.New(room, 1, costly.Share, publicPatience),
-		costly.New(room, 2, ratelimit.Limit{}, officialsPatience),
-		costly.NewLong(mostExports, exportsEach), costly.NewLong(mostLong, longEach),
+		querybudget.New(room, 1, querybudget.Share, publicPatience),
+		querybudget.New(room, 2, ratelimit.Limit{}, officialsPatience),
+		querybudget.NewLong(mostExports, exportsEach), querybudget.NewLong(mostLong, longEach),
 		new(singleflight.Group),
 	}
 }
@@ -73,12 +73,12 @@ func payer(r *http.Request) string {
 
 // refusalOf returns err, or the problem that the refusal of a gate is for the client.
 func refusalOf(err error) error {
-	if tooMany, ok := errors.AsType[*costly.TooManyError](err); ok {
+	if tooMany, ok := errors.AsType[*querybudget.TooManyError](err); ok {
 		problem := service.TooManyRequests
 		problem.RetryAfter = tooMany.Wait
 		return problem.New("too many searches, sorted lists, maps or exports of yours")
 	}
-	if errors.Is(err, costly.ErrBusy) {
+	if errors.Is(err, querybudget.ErrBusy) {
 		return service.Unavailable.New("too many searches, sorted lists, maps or exports at this moment")
 	}
 	return err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/service"
-	"github.com/cityconnect/cityconnect/report-service/internal/costly"
+	"github.com/cityconnect/cityconnect/report-service/internal/querybudget"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -35,7 +35,7 @@ type parts struct {
 // writing it down take a turn, because each costs about as much as the other. The client's
 // reading takes none: it holds up nobody. An answer that has begun waits for its turns as
 // long as its client does, and outlasts a database that is away for a moment.
-func sendParts(w http.ResponseWriter, r *http.Request, long *costly.Long, out *bytes.Buffer, p parts) error {
+func sendParts(w http.ResponseWriter, r *http.Request, long *querybudget.Long, out *bytes.Buffer, p parts) error {
 	end, err := long.Begin(payer(r))
 	if err != nil {
 		return refusalOf(err)

@@ -82,7 +82,7 @@ func main() { testbed.Main(run) }
 
 func run(ctx context.Context, bed *testbed.Bed) error {
 	b := &bench{}
-	if err := b.enter(ctx, bed); err != nil {
+	if err := b.prepare(ctx, bed); err != nil {
 		return err
 	}
 	if _, err := b.measure(ctx, 1, *span/4); err != nil { // warm up
@@ -106,8 +106,8 @@ func run(ctx context.Context, bed *testbed.Bed) error {
 	return nil
 }
 
-// enter signs people in and files the popular report.
-func (b *bench) enter(ctx context.Context, bed *testbed.Bed) error {
+// prepare signs people in and files the popular report.
+func (b *bench) prepare(ctx context.Context, bed *testbed.Bed) error {
 	for _, file := range []string{*reports, *notifications} {
 		url, err := os.ReadFile(file)
 		if err != nil {

@@ -54,7 +54,7 @@ func (t *town) fault(ctx context.Context, s *stack, name string, random *rand.Ra
 	restored := time.Now()
 	for {
 		select {
-		case err := <-t.screens.Dark():
+		case err := <-t.screens.Lost():
 			return r, err
 		case <-ctx.Done():
 			return r, ctx.Err()

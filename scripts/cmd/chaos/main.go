@@ -142,7 +142,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	acted := make(chan struct{})
 	go func() {
 		defer close(acted)
-		t.act(acting, o.rate)
+		t.makeChanges(acting, o.rate)
 	}()
 
 	alarmed := alarms{missing: make(map[string]int64)}

@@ -134,9 +134,9 @@ func (t *town) expect(p *person, report uuid.UUID, version int64, asked time.Tim
 	t.ledger.Accept(city.Event{Report: report, Version: version, Owner: p.owner, Screens: 1, Planned: asked})
 }
 
-// act makes changes at the given rate until ctx ends, and returns when all that
+// makeChanges makes changes at the given rate until ctx ends, and returns when all that
 // began are answered.
-func (t *town) act(ctx context.Context, perSecond float64) {
+func (t *town) makeChanges(ctx context.Context, perSecond float64) {
 	var busy sync.WaitGroup
 	defer busy.Wait()
 	room := make(chan struct{}, actors)

@@ -117,13 +117,13 @@ func (p *play) perform(ctx context.Context, gateway *client.Client, address stri
 		fmt.Fprintln(p.out, "\nThe digest is due at the next full minute.")
 		p.mails.awaitDigest(ctx)
 	}
-	if err := p.converse(ctx); err != nil {
+	if err := p.askAndAnswer(ctx); err != nil {
 		return err
 	}
 	if err := p.takeCall(ctx, gateway, p.reports[0].CategoryID); err != nil {
 		return err
 	}
-	if err := p.changeMinds(ctx); err != nil {
+	if err := p.correctAndDispute(ctx); err != nil {
 		return err
 	}
 	if err := p.visit(ctx, gateway, address, ids); err != nil {

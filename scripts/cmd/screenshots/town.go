@@ -66,15 +66,15 @@ func found(ctx context.Context, stack *client.Client) (*town, error) {
 		if i%3 == 1 {
 			reporter = t.ben
 		}
-		if t.lamp, err = p.happen(ctx, reporter, t.olga, t.voters); err != nil {
+		if t.lamp, err = p.file(ctx, reporter, t.olga, t.voters); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
 }
 
-// happen files p, lets people vote and an official work.
-func (p problem) happen(ctx context.Context, reporter, official *client.Client, voters []*client.Client) (client.Report, error) {
+// file files p, lets people vote and an official work.
+func (p problem) file(ctx context.Context, reporter, official *client.Client, voters []*client.Client) (client.Report, error) {
 	privacy := "public"
 	if p.anonymous {
 		privacy = "anonymous"
@@ -102,18 +102,18 @@ func (t *town) whileBusy(ctx context.Context, do func() error) error {
 	ctx, stop := context.WithCancel(ctx)
 	var fault error
 	var day sync.WaitGroup
-	day.Go(func() { fault = t.goAbout(ctx) })
+	day.Go(func() { fault = t.simulate(ctx) })
 	err := do()
 	stop()
 	day.Wait()
 	return errors.Join(err, fault)
 }
 
-// goAbout lets people vote on the lamp and the official work on it, now
+// simulate lets people vote on the lamp and the official work on it, now
 // faster, now slower, until ctx ends.
-func (t *town) goAbout(ctx context.Context) error {
+func (t *town) simulate(ctx context.Context) error {
 	for i := 0; ctx.Err() == nil; i++ {
-		if err := t.stir(ctx, i); err != nil && ctx.Err() == nil {
+		if err := t.change(ctx, i); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("keep the town busy: %w", err)
 		}
 		perSecond := 25 + 20*math.Sin(float64(i)/150)
@@ -122,8 +122,8 @@ func (t *town) goAbout(ctx context.Context) error {
 	return nil
 }
 
-// stir is what happens next.
-func (t *town) stir(ctx context.Context, i int) error {
+// change makes the change with that number.
+func (t *town) change(ctx context.Context, i int) error {
 	const votes = 10 // to a change of the status
 	if i%votes == 0 {
 		_, err := t.olga.SetStatus(ctx, t.lamp.ID, []string{"pending", "in_progress"}[i/votes%2], "")

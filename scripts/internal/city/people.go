@@ -57,14 +57,14 @@ type Screens struct {
 	screens []*Screen
 	stops   []func()
 	running sync.WaitGroup
-	dark    chan error
+	lost    chan error
 }
 
 // maxDark is how many screens may go dark before anybody looks.
 const maxDark = 1 << 14
 
 // NewScreens returns none.
-func NewScreens() *Screens { return &Screens{dark: make(chan error, maxDark)} }
+func NewScreens() *Screens { return &Screens{lost: make(chan error, maxDark)} }
 
 // Open opens the screen of a user and returns once it shows that it is ready. It
 // stays open, also beyond ctx, until Close. show is called with every notification,
@@ -81,7 +81,7 @@ func (s *Screens) Open(ctx context.Context, user *client.Client, show func(clien
 		case sse.Notification:
 			var n client.Notification
 			if err := json.Unmarshal(e.Data, &n); err != nil {
-				s.dark <- fmt.Errorf("a notification is not JSON: %w", err)
+				s.lost <- fmt.Errorf("a notification is not JSON: %w", err)
 				return
 			}
 			show(n)
@@ -93,21 +93,21 @@ func (s *Screens) Open(ctx context.Context, user *client.Client, show func(clien
 	s.mu.Unlock()
 	s.running.Go(func() {
 		if err := screen.stream.Run(stream); err != nil {
-			s.dark <- fmt.Errorf("a screen went dark: %w", err)
+			s.lost <- fmt.Errorf("a screen went lost: %w", err)
 		}
 	})
 	select {
 	case <-ready:
 		return screen, nil
-	case err := <-s.dark:
+	case err := <-s.lost:
 		return nil, err
 	case <-ctx.Done():
 		return nil, fmt.Errorf("a screen does not get ready: %w", context.Cause(ctx))
 	}
 }
 
-// Dark has an error for each screen whose stream the server has ended for good.
-func (s *Screens) Dark() <-chan error { return s.dark }
+// Lost has an error for each screen whose stream the server has ended for good.
+func (s *Screens) Lost() <-chan error { return s.lost }
 
 // Count adds up what the numbers of all streams say.
 func (s *Screens) Count() (sum ssetest.Count) {
@@ -136,7 +136,7 @@ func (s *Screens) Close() (err error) {
 	s.running.Wait()
 	for {
 		select {
-		case dark := <-s.dark:
+		case dark := <-s.lost:
 			err = errors.Join(err, dark)
 		default:
 			return err

@@ -20,7 +20,7 @@ import { reloadPage } from '../ui/reload';
 import { href } from '../ui/router';
 import '../lang/guest'; // the words for what the city refuses
 
-/** Makes nobody a guest, who goes on with what was written before. */
+/** Starts a session of a guest; the draft is kept. */
 export async function becomeGuest(): Promise<void> {
   const found = await must(reportService.POST('/guests')).catch(async (error: unknown) => {
     // Another tab was faster, and somebody is signed in or a guest there.
@@ -51,7 +51,7 @@ async function reloadWith(how: Pick<Draft, 'sending'>): Promise<never> {
 const isWritten = ({ title, description, address, category_id, position }: Draft) =>
   [title, description, address, category_id, position].some(Boolean);
 
-/** Lets what a guest or nobody has written be there for whoever this tab's user is next: the same person, with an account. */
+/** Keeps the drafts of a guest, or of a visitor without a session, when the same person signs in. */
 export async function takeAlong(how: Pick<Draft, 'sending'> = { sending: false }): Promise<void> {
   if (session.value?.guest) await disown(session.value.sub);
   await keepForSignIn();

@@ -1,4 +1,4 @@
-package costly
+package querybudget
 
 import (
 	"context"

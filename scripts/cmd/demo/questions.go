@@ -10,9 +10,9 @@ import (
 	"github.com/cityconnect/cityconnect/platform/client"
 )
 
-// changeMinds has the official correct a report, its reporter dispute that it is fixed and
+// correctAndDispute has the official correct a report, its reporter dispute that it is fixed and
 // hide their name from it, and somebody withdraw a report that they have just filed.
-func (p *play) changeMinds(ctx context.Context) error {
+func (p *play) correctAndDispute(ctx context.Context) error {
 	p.heading("People change their minds.")
 	// The mails about a nameless report would be others than those that are waited for.
 	for _, report := range p.reports {
@@ -39,9 +39,9 @@ const (
 	questionAnswered = "report.answered"
 )
 
-// converse asks a question about an anonymous report as the official, and answers it as
+// askAndAnswer asks a question about an anonymous report as the official, and answers it as
 // its reporter. Nobody else reads it, and the official does not learn who it is.
-func (p *play) converse(ctx context.Context) error {
+func (p *play) askAndAnswer(ctx context.Context) error {
 	for _, report := range p.reports {
 		if report.by.name != anonymousName || report.closed {
 			continue

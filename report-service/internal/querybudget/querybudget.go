@@ -1,4 +1,4 @@
-// Package costly gives requests that cost the database much a price, so that
+// Package querybudget gives requests that cost the database much a price, so that
 // nobody slows down everyone else with them: searches, maps, exports, and lists in an
 // order that no index has.
 //
@@ -7,7 +7,7 @@
 // and that a caller who asks for much pays with the time that it takes: after a few
 // seconds of the database's work, each further second has to be waited for. Each
 // replica counts for itself.
-package costly
+package querybudget
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package costly_test
+package querybudget_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
-	"github.com/cityconnect/cityconnect/report-service/internal/costly"
+	"github.com/cityconnect/cityconnect/report-service/internal/querybudget"
 )
 
 // takes is work of a duration.
@@ -26,7 +26,7 @@ func takes(d time.Duration) func(context.Context) error {
 func TestOneCallerCannotTakeAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		gate := costly.New(4, 2, costly.Share, 2*time.Second)
+		gate := querybudget.New(4, 2, querybudget.Share, 2*time.Second)
 		const cost = 100 * time.Millisecond
 		var done, refused, running, most atomic.Int64
 		flood, stop := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -42,7 +42,7 @@ func TestOneCallerCannotTakeAll(t *testing.T) {
 						defer running.Add(-1)
 						return takes(cost)(ctx)
 					})
-					if tooMany, ok := errors.AsType[*costly.TooManyError](err); ok && tooMany.Wait <= 0 {
+					if tooMany, ok := errors.AsType[*querybudget.TooManyError](err); ok && tooMany.Wait <= 0 {
 						t.Errorf("refused with %v, want a time to wait", err)
 					}
 					if err != nil {
@@ -74,13 +74,13 @@ func TestOneCallerCannotTakeAll(t *testing.T) {
 func TestRoomIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		gate := costly.New(2, 1, ratelimit.Limit{}, 2*time.Second)
+		gate := querybudget.New(2, 1, ratelimit.Limit{}, 2*time.Second)
 		for _, name := range []string{"a", "b"} {
 			go func() { _ = gate.Do(t.Context(), name, takes(3*time.Second)) }()
 		}
 		synctest.Wait()
 		began := time.Now()
-		if err := gate.Do(t.Context(), "c", takes(0)); !errors.Is(err, costly.ErrBusy) || time.Since(began) != 2*time.Second {
+		if err := gate.Do(t.Context(), "c", takes(0)); !errors.Is(err, querybudget.ErrBusy) || time.Since(began) != 2*time.Second {
 			t.Errorf("got %v after %v, want ErrBusy after 2 s", err, time.Since(began))
 		}
 		if err := gate.Do(t.Context(), "c", takes(0)); err != nil || time.Since(began) != 3*time.Second {
@@ -93,7 +93,7 @@ func TestRoomIsBounded(t *testing.T) {
 func TestPriceIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		gate := costly.New(4, 2, costly.Share, 2*time.Second)
+		gate := querybudget.New(4, 2, querybudget.Share, 2*time.Second)
 		for range 3 {
 			if err := gate.Do(t.Context(), "ann", takes(time.Minute)); err != nil {
 				t.Errorf("got %v after a minute without work", err)

@@ -1,4 +1,4 @@
-package costly_test
+package querybudget_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cityconnect/cityconnect/report-service/internal/costly"
+	"github.com/cityconnect/cityconnect/report-service/internal/querybudget"
 )
 
 // Long answers that have begun come to their end, in turns, however slow the database is;
@@ -19,7 +19,7 @@ func TestLongAnswersAreWholeOrRefused(t *testing.T) {
 	for _, tt := range []struct{ part, between time.Duration }{{10 * time.Millisecond, 50 * time.Millisecond}, {300 * time.Millisecond, 600 * time.Millisecond}} {
 		synctest.Test(t, func(t *testing.T) {
 			const answers, parts = 20, 60
-			long := costly.NewLong(answers, 1)
+			long := querybudget.NewLong(answers, 1)
 			var under sync.WaitGroup
 			for i := range answers {
 				under.Go(func() {
@@ -41,10 +41,10 @@ func TestLongAnswersAreWholeOrRefused(t *testing.T) {
 				})
 			}
 			synctest.Wait()
-			if _, err := long.Begin("another"); !errors.Is(err, costly.ErrBusy) {
+			if _, err := long.Begin("another"); !errors.Is(err, querybudget.ErrBusy) {
 				t.Errorf("one more: %v, want ErrBusy", err)
 			}
-			if _, err := long.Begin("1"); !is[*costly.TooManyError](err) {
+			if _, err := long.Begin("1"); !is[*querybudget.TooManyError](err) {
 				t.Errorf("a second one of a caller: %v, want TooManyError", err)
 			}
 			under.Wait()
@@ -66,7 +66,7 @@ func is[E error](err error) bool {
 func TestLongAnswerIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		long := costly.NewLong(2, 2)
+		long := querybudget.NewLong(2, 2)
 		go func() { _ = long.Part(t.Context(), takes(time.Second)) }()
 		synctest.Wait()
 		ctx, leave := context.WithTimeout(t.Context(), time.Millisecond)

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/openapi"
@@ -27,11 +28,9 @@ func (s Follows) listFollows(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body := notificationapi.Follows{Follows: make([]notificationapi.Follow, len(list))}
-	for i, f := range list {
-		body.Follows[i] = notificationapi.Follow{ReportID: f.ReportID, FollowedAt: f.FollowedAt.UTC()}
-	}
-	return service.Encode(w, http.StatusOK, body)
+	return service.Encode(w, http.StatusOK, notificationapi.Follows{Follows: service.Each(list, func(f notification.Follow) notificationapi.Follow {
+		return notificationapi.Follow{ReportID: f.ReportID, FollowedAt: f.FollowedAt.UTC()}
+	})})
 }
 
 // follow handles PUT /me/follows/{report_id}.

@@ -89,9 +89,7 @@ func sendPlaces(w http.ResponseWriter, found []geocoder.Place, err error) error 
 	case err != nil:
 		return err
 	}
-	out := notificationapi.Places{Places: make([]notificationapi.Place, len(found))}
-	for i, p := range found {
-		out.Places[i] = notificationapi.Place{Name: p.Name, Context: p.Context, Latitude: p.Latitude, Longitude: p.Longitude}
-	}
-	return service.Encode(w, http.StatusOK, out)
+	return service.Encode(w, http.StatusOK, notificationapi.Places{Places: service.Each(found, func(p geocoder.Place) notificationapi.Place {
+		return notificationapi.Place{Name: p.Name, Context: p.Context, Latitude: p.Latitude, Longitude: p.Longitude}
+	})})
 }

@@ -53,11 +53,7 @@ func (s Preferences) answerPreferences(w http.ResponseWriter, r *http.Request, c
 
 // mailKinds returns kinds as the document has them.
 func mailKinds(kinds []string) []notificationapi.MailKind {
-	list := make([]notificationapi.MailKind, len(kinds))
-	for i, kind := range kinds {
-		list[i] = notificationapi.MailKind(kind)
-	}
-	return list
+	return service.Each(kinds, func(kind string) notificationapi.MailKind { return notificationapi.MailKind(kind) })
 }
 
 // readPreferences handles GET /me/preferences.
@@ -112,11 +108,7 @@ func (s Preferences) setPreferences(w http.ResponseWriter, r *http.Request) erro
 
 // names returns kinds as they are kept.
 func names(kinds []notificationapi.MailKind) []string {
-	list := make([]string, len(kinds))
-	for i, kind := range kinds {
-		list[i] = string(kind)
-	}
-	return list
+	return service.Each(kinds, func(kind notificationapi.MailKind) string { return string(kind) })
 }
 
 // clockOf reads a time of the day that the document let pass.

@@ -51,20 +51,12 @@ func (s Push) listDevices(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body := notificationapi.Devices{Devices: make([]notificationapi.Device, len(list))}
-	for i, d := range list {
-		body.Devices[i] = describeDevice(d)
-	}
-	return service.Encode(w, http.StatusOK, body)
+	return service.Encode(w, http.StatusOK, notificationapi.Devices{Devices: service.Each(list, describeDevice)})
 }
 
 // describeDevice returns a device as its owner sees it: never its address.
 func describeDevice(d push.Device) notificationapi.Device {
-	described := notificationapi.Device{ID: d.ID, Label: d.Label, CreatedAt: d.CreatedAt.UTC()}
-	if d.LastUsedAt != nil {
-		described.LastUsedAt = d.LastUsedAt.UTC()
-	}
-	return described
+	return notificationapi.Device{ID: d.ID, Label: d.Label, CreatedAt: d.CreatedAt.UTC(), LastUsedAt: service.OrZero(d.LastUsedAt).UTC()}
 }
 
 // base64url turns base64 into base64url without padding, of which most browsers and

@@ -335,7 +335,6 @@ func TestManualsHaveTheRetrySchedule(t *testing.T) {
 		attempts, begins = append(attempts, fmt.Sprintf("%.0f s", sum.Seconds())), append(begins, "after "+another+wait)
 	}
 	recoverability := []string{
-		"retry queue " + strings.Join(queues, ", ") + " ──",
 		"retried --> received: " + join(waits, "or") + " later",
 		"attempts: " + join(begins, "and") + " (`RETRY_MAX_ATTEMPTS`",
 		"`cityconnect.retry." + strings.Join(queues, "`, `.") + "`: a fanout exchange",

@@ -84,16 +84,22 @@ func (r *metricRow) head() string {
 }
 
 func (r *metricRow) String() string {
-	return fmt.Sprintf("| `%s` | %s | %s | %s | %s |", r.name, r.kind, strings.Join(r.labels, ", "), strings.Join(r.programs, ", "), r.help)
+	return fmt.Sprintf("| `%s` | %s | %s | %s |", r.name, r.kind, strings.Join(r.labels, ", "), r.help)
 }
 
-var metricRowPattern = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\| (.*?) \\| (.*?) \\| (.*) \\|\n")
+// section returns the heading below which the metric is: the programs that have it.
+func (r *metricRow) section() string { return strings.Join(r.programs, ", ") }
+
+var metricRowPattern = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\| (.*?) \\| (.*) \\|\n")
 
 // metricRows returns the rows of the document by their metrics.
 func metricRows(text string) map[string]*metricRow {
 	rows := make(map[string]*metricRow)
-	for _, m := range metricRowPattern.FindAllStringSubmatch(text, -1) {
-		rows[m[1]] = &metricRow{name: m[1], kind: m[2], labels: listed(m[3]), programs: listed(m[4]), help: m[5]}
+	for _, section := range strings.Split(text, "\n## ")[1:] {
+		programs, table, _ := strings.Cut(section, "\n")
+		for _, m := range metricRowPattern.FindAllStringSubmatch(table, -1) {
+			rows[m[1]] = &metricRow{name: m[1], kind: m[2], labels: listed(m[3]), programs: listed(programs), help: m[4]}
+		}
 	}
 	return rows
 }
@@ -196,12 +202,18 @@ func writeMetrics(t *testing.T, path, text string, documented, rows map[string]*
 		}
 	}
 	lines := new(strings.Builder)
-	for _, row := range slices.SortedFunc(maps.Values(rows), func(a, b *metricRow) int { return cmp.Compare(a.name, b.name) }) {
+	section := ""
+	for _, row := range slices.SortedFunc(maps.Values(rows), func(a, b *metricRow) int {
+		return cmp.Or(cmp.Compare(a.section(), b.section()), cmp.Compare(a.name, b.name))
+	}) {
+		if row.section() != section {
+			section = row.section()
+			fmt.Fprintf(lines, "\n## %s\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n", section)
+		}
 		fmt.Fprintln(lines, row)
 	}
-	const header = "|---|---|---|---|---|\n"
-	before, _, _ := strings.Cut(text, header)
-	if err := os.WriteFile(path, []byte(before+header+lines.String()), 0o600); err != nil {
+	before, _, _ := strings.Cut(text, "\n## ")
+	if err := os.WriteFile(path, []byte(before+lines.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -10,12 +10,12 @@ import (
 
 // Messages in hand stay there while the circuit is open, for as long as holdTimeouts
 // transactions may take, and for maxHold at the most. The broker ends a subscription
-// that has had a message in hand for half an hour, counts a delivery of each, and
-// delivers them again: after delivery-limit of these, healthy messages were dead
-// letters.
+// that has had a message in hand for half an hour, or for the five minutes that it can
+// be set to, counts a delivery of each, and delivers them again: after delivery-limit of
+// these, healthy messages were dead letters.
 const (
 	holdTimeouts = 6
-	maxHold      = 10 * time.Minute
+	maxHold      = time.Minute
 )
 
 var errHeldTooLong = errors.New("what the message needs is away")

@@ -123,3 +123,55 @@ func TestLongOutageOfADependency(t *testing.T) {
 	h.CheckEffects(n)
 	checkNoneGivenUp(t, h, "away")
 }
+
+// slow effects take until they are released.
+type slow struct {
+	consumer.Effect
+	released chan struct{}
+}
+
+func (s *slow) Apply(ctx context.Context, queue string, batch []consumer.Message) (int, error) {
+	select {
+	case <-s.released:
+	case <-ctx.Done():
+	}
+	return s.Effect.Apply(ctx, queue, batch)
+}
+
+// A broker that ends a subscription because a message takes too long closes the channel,
+// or since 4.3 cancels the consumer, which goes on with what it has in hand. The worker
+// subscribes again, and each message has its effect once.
+func TestConsumerTimeout(t *testing.T) {
+	t.Parallel()
+	broker := rabbittest.StartServer(t)
+	broker.SetConsumerTimeout(5 * time.Second)
+	broker.SetDeliveryLimit("/", `^queue\.[a-z_]+$`, 1)
+	h := consumertest.On(t, broker.URL(), pgtest.Notification(t))
+	effect := &slow{released: make(chan struct{})}
+	h.Start(func(c *consumer.Config, d *consumer.Dependencies, g *consumer.Group) {
+		c.Workers, c.ApplyTimeout = 1, time.Minute
+		effect.Effect = consumertest.Effect(d.Database)
+		g.Effect = effect
+	})
+	h.WaitSubscribed(1)
+	const n = 5 // fewer than the prefetch, so that all are in hand
+	h.Publish(h.Votes(n, "alice")...)
+	queue := h.Topology.Queue(h.Vote("").Key)
+	h.Eventually("the broker ends the subscription", func() string {
+		q, err := h.Inspect(queue)
+		if err != nil || q.Consumers != 0 && h.Metric("consumer_resubscriptions_total") == 0 {
+			return fmt.Sprintf("%d consumers, error %v", q.Consumers, err)
+		}
+		return ""
+	})
+	close(effect.released)
+	h.WaitEffects(n)
+	h.WaitSubscribed(1)
+	h.Publish(h.Votes(n, "alice")...)
+	h.WaitEffects(2 * n)
+	h.CheckEffects(2 * n)
+	dead, err := h.Inspect(h.Topology.DeadLetterQueue(queue))
+	if err != nil || dead.Messages != 0 {
+		t.Errorf("%d dead letters, error %v; want none", dead.Messages, err)
+	}
+}

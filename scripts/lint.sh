@@ -195,10 +195,10 @@ diagrams() {
 }
 
 # promises makes sure that the tests exist that CONTRIBUTING.md names, and those
-# that scripts/testing.sh chooses.
+# that scripts choose.
 promises() {
   local name missing=0
-  for name in $({ grep -oE '`Test[A-Za-z0-9]+' CONTRIBUTING.md | tr -d '\`'; sed -n "/^walks=/s/[.*]*[|)(]/\n/gp" scripts/testing.sh | grep -oE '^Test[A-Za-z0-9]+'; } | sort -u); do
+  for name in $({ grep -oE '`Test[A-Za-z0-9]+' CONTRIBUTING.md | tr -d '\`'; sed -n "/^\(walks\|promises\)=/s/[.*]*[|)(]/\n/gp" scripts/testing.sh scripts/test-server-versions.sh | grep -oE '^Test[A-Za-z0-9]+'; } | sort -u); do
     git grep -qE "^func $name" -- '*_test.go' || {
       echo "there is no test $name"
       missing=1

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Tries RabbitMQ and PostgreSQL of other Debian releases with what depends on them: the
 # demo, a fault of every kind under load, what the broker's log says of refused
-# operations, the features script, and the packages that talk to either server.
+# operations, the features script, the end-to-end tests of what versions do differently,
+# and the packages that talk to either server.
 #
 #   SERVERS=debian12|debian13|newest   one or more; those that are not this machine's,
 #                                      or with `turn` one of these, by the day
-#   STEPS='demo faults log features packages'
+#   STEPS='demo faults log features promises packages'
 #   MINUTES=90                         for all of it; what is not done then is skipped
 #
 # Each release becomes a root below .stack/servers once, of about 900 MB, into which the
@@ -24,9 +25,11 @@ suite_of() {
     *) echo "test-servers: SERVERS must be debian12, debian13 or newest, not '$1'" >&2 && exit 2 ;;
   esac
 }
-steps=${STEPS:-demo faults log features packages}
+steps=${STEPS:-demo faults log features promises packages}
 home=$PWD/.stack/servers
 results=$home/results
+# Long outages, losses that were confirmed, rights, dumps and base backups.
+promises='^(TestLongOutageMakesNoDeadLetter|TestConfirmedAndLostIsNamed|TestLeastPrivilege|TestVirtualHostOfACluster|TestDatabasesWithoutASuperuser|TestRestoreAtDifferentMoments|TestRecoverToDifferentMoments)$'
 idle=${IDLE:-300} # seconds after the demo until the broker's log is read
 
 # versions prints the servers that this root has.
@@ -45,20 +48,26 @@ step() {
   printf '%s|%s|%s|%s|%ss\n' "$release" "$servers" "$name" "$result" $((SECONDS - began)) | tee -a "$results"
 }
 
+# tests runs tests on servers of their own: tests FLAG… PACKAGE…
 tests() (
   eval "$(scripts/stack test-up servers)"
   trap 'scripts/stack test-down' EXIT
-  mapfile -t packages < <(packages)
-  go test -short -vet=off -p 1 -parallel 4 -timeout 60m "${packages[@]}"
+  go test -short -vet=off -p 1 -parallel 4 -timeout 60m "$@"
 )
 
-# broker_log shows what the broker has refused. While the programs start they look for
-# queues that others are about to declare; after the demo they have all of them.
+# broker_log counts what the broker has refused, and what it says is deprecated; that of
+# the management API is the broker's own. While the programs start they look for queues
+# that others are about to declare; after the demo they have all of them.
 broker_log() {
   local rest=$((idle + demo_ended - SECONDS))
   ((rest <= 0)) || sleep "$rest"
-  awk -v lines="$demo_lines" '/access_refused|access denied/ || /channel exception/ && (NR > lines || !/not_found/) { n++; print }
-    END { exit n > 0 }' "$STACK_DIR/native/rabbitmq.log"
+  awk -v lines="$demo_lines" '
+    NR <= lines && /channel exception.*not_found/ { early++; next }
+    /access_refused/ { refused++ } /access denied/ { denied++ } /channel exception/ { exceptions++ }
+    /Deprecated features: `/ && !/management_metrics_collection/ { deprecated++; print }
+    /access_refused|access denied|channel exception/ { print }
+    END { printf "lines=%d access_refused=%d access_denied=%d channel_exceptions=%d deprecated=%d looked_too_early=%d\n", NR, refused, denied, exceptions, deprecated, early
+      exit refused + denied + exceptions + deprecated > 0 }' "$STACK_DIR/native/rabbitmq.log"
 }
 
 # try takes all steps on the servers of this root.
@@ -74,8 +83,13 @@ try() {
   step log broker_log
   step features scripts/test-rabbitmq-features.sh
   scripts/stack clean
-  step packages tests
+  step promises tests -v -run "$promises" ./scripts/e2e
+  mapfile -t packages < <(packages)
+  step packages tests "${packages[@]}"
 }
+
+# within runs a command for as long as there is time.
+within() { timeout -k 30 $((deadline > SECONDS ? deadline - SECONDS : 1)) "$@"; }
 
 # make_root makes the root of a release, unless it is there.
 make_root() {
@@ -84,8 +98,8 @@ make_root() {
   read -r suite postgres < <(suite_of "$1")
   echo "test-servers: making a root of Debian $suite in $root, which takes some minutes"
   rm -rf "$root"
-  # sid's list of packages may be older than it says that it is valid.
-  timeout 900 debootstrap --variant=minbase \
+  # Mounts that it leaves behind when it is cut off end with it.
+  within unshare --mount --propagation private debootstrap --variant=minbase \
     --include="rabbitmq-server,postgresql-$postgres,nginx-light,git,make,curl,jq,openssl,procps,ca-certificates" \
     "$suite" "$root" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >"$root.log" 2>&1 || return 1
   touch "$root.made"
@@ -131,14 +145,16 @@ deadline=$((SECONDS + ${MINUTES:-90} * 60))
 for release in "${wanted[@]}"; do
   read -r suite _ < <(suite_of "$release")
   skip=''
-  if [[ $suite != "$own" ]]; then
-    if [[ $(id -u) != 0 ]] || ! unshare --mount true 2>/dev/null; then
-      skip='a root of another release takes the rights of root'
-    elif ! command -v debootstrap >/dev/null && ! { apt-get update && apt-get install -y --no-install-recommends debootstrap; } >"$home/apt.log" 2>&1; then
-      skip='debootstrap is not installed, and cannot be'
-    elif ! make_root "$release"; then
-      skip="the archive cannot be reached, or took too long: $home/$release.log"
-    fi
+  if ((SECONDS >= deadline)); then
+    skip='no time is left'
+  elif [[ $suite == "$own" ]]; then
+    : # its servers are here
+  elif [[ $(id -u) != 0 ]] || ! unshare --mount true 2>/dev/null; then
+    skip='a root of another release takes the rights of root'
+  elif ! command -v debootstrap >/dev/null && ! { within apt-get update && within apt-get install -y --no-install-recommends debootstrap; } >"$home/apt.log" 2>&1; then
+    skip='debootstrap is not installed, and cannot be'
+  elif ! make_root "$release"; then
+    skip="the archive cannot be reached, or took too long: $home/$release.log"
   fi
   if [[ -n $skip ]]; then
     printf '%s||%s|skipped: %s|\n' "$release" "$steps" "$skip" | tee -a "$results"
@@ -146,7 +162,7 @@ for release in "${wanted[@]}"; do
   fi
   code=0
   # Whatever ends this ends the group that timeout makes, which then cleans up.
-  run=(timeout -k 180 $((deadline - SECONDS > 0 ? deadline - SECONDS : 1)))
+  run=(timeout -k 180 $((deadline > SECONDS ? deadline - SECONDS : 1)))
   if [[ $suite == "$own" ]]; then
     "${run[@]}" scripts/test-server-versions.sh inside "$release" &
   else

@@ -41,7 +41,7 @@ func Begin(name string, cfg config.Service, getenv func(string) string, logs io.
 }
 
 // Open opens the Pool. It fails if the database refuses the sign-in, and not if it is away.
-// Whoever opened it closes it last, because everything else uses it.
+// The caller closes it last, because everything else uses it.
 func (b *Base) Open(ctx context.Context) (err error) {
 	if b.Pool, err = pgpool.Open(ctx, b.database, b.name); err != nil {
 		return err

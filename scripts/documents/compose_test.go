@@ -17,7 +17,7 @@ type stack struct {
 	Volumes  map[string]any
 }
 
-// What the manuals type at Docker names services, volumes and images of the stack, and is
+// Commands of the manuals for Docker name services, volumes and images of the stack, and are
 // shell.
 func TestComposeCommands(t *testing.T) {
 	t.Parallel()
@@ -49,7 +49,7 @@ func TestComposeCommands(t *testing.T) {
 			for _, service := range servicesOf(strings.Fields(command[1])) {
 				commands++
 				if _, ok := have.Services[service]; !ok {
-					t.Errorf("%s: %q names %s, which is no service of the stack", file, command[0], service)
+					t.Errorf("%s: %q names %s, which is not a service of the stack", file, command[0], service)
 				}
 			}
 		}

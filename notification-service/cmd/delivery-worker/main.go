@@ -36,7 +36,7 @@ import (
 func main() { service.Main("delivery-worker", run, config.WorkerAddr, nil) }
 
 // run starts every part of the worker and returns once all have drained.
-func run(ctx context.Context, getenv func(string) string, logs io.Writer) error { //nolint:funlen // the wiring, in the order in which its parts start
+func run(ctx context.Context, getenv func(string) string, logs io.Writer) error {
 	service.TuneGC()
 	cfg, err := config.LoadWorker(getenv)
 	if err != nil {

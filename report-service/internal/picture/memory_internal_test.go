@@ -82,7 +82,7 @@ func opaque(bounds image.Rectangle) image.Image {
 	return m
 }
 
-// The largest picture that is no exception (an interlaced PNG is) leaves room for a small
+// The largest picture, except for an interlaced PNG, leaves room for a small
 // one in the worker's usual memory: those of others would wait for it otherwise.
 func TestLargePNGLeavesRoom(t *testing.T) {
 	t.Parallel()

@@ -51,6 +51,13 @@ func Notification(t testing.TB) *pgxpool.Pool {
 // superuser, and returns its URL. It is dropped when t ends.
 func Create(t testing.TB, admin string, db migrations.Database) string {
 	t.Helper()
+	address, name := create(t, admin, db)
+	t.Cleanup(func() { drop(t, admin, name) })
+	return address
+}
+
+func create(t testing.TB, admin string, db migrations.Database) (address, name string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), setupTimeout)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, admin)
@@ -62,12 +69,11 @@ func Create(t testing.TB, admin string, db migrations.Database) string {
 	if err != nil {
 		t.Fatalf("pgtest: template: %v", err)
 	}
-	name := "test_" + strings.ReplaceAll(uuid.NewString(), "-", "")
+	name = "test_" + strings.ReplaceAll(uuid.NewString(), "-", "")
 	if _, err := conn.Exec(ctx, fmt.Sprintf(`create database %s template %s`, name, template)); err != nil {
 		t.Fatalf("pgtest: create database: %v", err)
 	}
-	t.Cleanup(func() { drop(t, admin, name) })
-	return withDatabase(t, admin, name)
+	return withDatabase(t, admin, name), name
 }
 
 func sharedURL(t testing.TB) string {
@@ -155,11 +161,11 @@ func drop(t testing.TB, admin, name string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), setupTimeout)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, admin)
-	if err != nil {
-		return // the test stopped its own server: the database goes with it
+	if err == nil {
+		defer conn.Close(ctx)
+		_, err = conn.Exec(ctx, `drop database if exists `+name+` with (force)`)
 	}
-	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, `drop database if exists `+name+` with (force)`); err != nil {
+	if err != nil {
 		t.Logf("pgtest: drop database: %v", err)
 	}
 }

@@ -94,10 +94,12 @@ func newServer(t testing.TB, own devserver.Postgres) *Server {
 // URL returns the superuser's URL of the database called name.
 func (s *Server) URL(name string) string { return s.own.URL(name) }
 
-// Create makes a migrated database on this server and returns its URL.
+// Create makes a migrated database on this server and returns its URL. It goes with the
+// server, which may be paused when the test ends.
 func (s *Server) Create(db migrations.Database) string {
 	s.t.Helper()
-	return Create(s.t, s.URL("postgres"), db)
+	address, _ := create(s.t, s.URL("postgres"), db)
+	return address
 }
 
 // Log returns what the server has logged so far.

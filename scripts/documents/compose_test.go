@@ -53,7 +53,7 @@ func TestComposeCommands(t *testing.T) {
 				}
 			}
 		}
-		for _, volume := range regexp.MustCompile(`\b`+have.Name+`_([a-z-]+)(:/| &&|$)`).FindAllStringSubmatch(text, -1) {
+		for _, volume := range regexp.MustCompile(`(?:-v|volume rm) `+have.Name+`_([a-z-]+)`).FindAllStringSubmatch(text, -1) {
 			volumes++
 			if _, ok := have.Volumes[volume[1]]; !ok {
 				t.Errorf("%s: the stack has no volume %s", file, volume[1])
@@ -65,7 +65,7 @@ func TestComposeCommands(t *testing.T) {
 			}
 		}
 	}
-	if commands < 40 || volumes < 2 {
+	if commands < 40 || volumes < 4 {
 		t.Errorf("found %d services and %d volumes in commands: they are looked for in the wrong way", commands, volumes)
 	}
 }

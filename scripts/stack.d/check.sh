@@ -152,8 +152,11 @@ port_replicas() {
 # port_ours native|compose VARIABLE NAME NUMBER
 port_ours() {
   local value=${2,,} process=$3
+  if [[ $1 == compose ]]; then # also of one that `docker compose up` started without us
+    [[ $(compose ps 2>/dev/null) == *":${!value}->"* ]]
+    return
+  fi
   grep -qsx "$2=${!value}" "$state/up" && grep -qsx "STACK=$1" "$state/up" || return 1
-  [[ $1 == native ]] || return 0
   case $process in
     report | notification | delivery | photo) process+=-$4 ;;
   esac

@@ -87,6 +87,12 @@ func TestUpRefusesWhatCannotWork(t *testing.T) { //nolint:funlen // most of it i
 			want: []string{"port " + taken + " is taken by another program; choose one with RABBITMQ_PORT=", "RABBITMQ_MANAGEMENT_PORT must not be 21002: REPORT_PORT uses port 21002"},
 		},
 		{
+			name: "a port of containers that run already", fake: map[string]string{"docker": "[ \"$1 $2\" != 'compose ps' ] || echo 'gateway 127.0.0.1:" + taken + "->8080/tcp'"},
+			env:  append(append([]string{"STACK=compose", "RABBITMQ_MANAGEMENT_PORT=21002"}, free...), "GATEWAY_PORT="+taken),
+			want: []string{"RABBITMQ_MANAGEMENT_PORT must not be 21002: REPORT_PORT uses port 21002"},
+			not:  "port " + taken,
+		},
+		{
 			name: "a port of the second replica", env: append([]string{"REPLICAS=2", "PHOTO_OPERATIONS_PORT=21102"}, free...),
 			want: []string{"PHOTO_OPERATIONS_PORT must not be 21102: REPORT_PORT uses port 21102"},
 		},

@@ -24,7 +24,7 @@ import (
 // While the databases are away for long, no group has a message in hand, which the broker
 // would count and give up: here at its second return, of which one is ours. Each message
 // has its effect once, when they are back.
-func TestLongOutageMakesNoDeadLetter(t *testing.T) {
+func TestLongOutageMakesNoDeadLetter(t *testing.T) { //nolint:funlen // one outage, step by step
 	t.Parallel()
 	const each = 5 // messages of each group an outage
 	broker, reports, notifications := rabbittest.StartServer(t), pgtest.StartServer(t), pgtest.StartServer(t)

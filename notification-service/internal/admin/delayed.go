@@ -106,8 +106,7 @@ func (a Delayed) cancelDelayed(w http.ResponseWriter, r *http.Request) error {
 	if err := a.Store.Cancel(r.Context(), auth.Must(r).ID, queue, id, r.URL.Query().Get("reason")); err != nil {
 		return err
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return service.NoContent(w)
 }
 
 // delayedKey reads which message is meant. Anyone can publish an id with a

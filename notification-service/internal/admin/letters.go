@@ -24,11 +24,11 @@ func (a Letters) Operations() openapi.Operations {
 		"listDeadLetters":      {Handler: a.list, Timeout: service.DefaultTimeout},
 		"readDeadLetter":       {Handler: a.read, Timeout: service.DefaultTimeout},
 		"exportDeadLetters":    {Handler: a.export, Timeout: service.Unlimited},
-		"editDeadLetter":       {Handler: a.edit, Timeout: service.DefaultTimeout},
+		"editDeadLetter":       {Handler: service.Decoded(a.edit), Timeout: service.DefaultTimeout},
 		"discardDeadLetter":    {Handler: a.discardOne, Timeout: service.DefaultTimeout},
-		"discardDeadLetters":   {Handler: a.discardMany, Timeout: service.DefaultTimeout},
+		"discardDeadLetters":   {Handler: service.Decoded(a.discardMany), Timeout: service.DefaultTimeout},
 		"restoreDeadLetter":    {Handler: a.restore, Timeout: service.DefaultTimeout},
-		"noteDeadLetters":      {Handler: a.note, Timeout: service.DefaultTimeout},
+		"noteDeadLetters":      {Handler: service.Decoded(a.note), Timeout: service.DefaultTimeout},
 		"removeDeadLetterNote": {Handler: a.removeNote, Timeout: service.DefaultTimeout},
 		"listAudit":            {Handler: a.audit, Timeout: service.DefaultTimeout},
 	}
@@ -54,11 +54,7 @@ func (a Letters) groups(w http.ResponseWriter, r *http.Request) error {
 }
 
 // note handles PUT /admin/dlq/groups/note.
-func (a Letters) note(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[notificationapi.NewDeadLetterNote](r)
-	if err != nil {
-		return err
-	}
+func (a Letters) note(w http.ResponseWriter, r *http.Request, request notificationapi.NewDeadLetterNote) error {
 	note, err := a.Store.SetNote(r.Context(), auth.Must(r).ID, cause(r), ifMatch(r), request.Text)
 	if err != nil {
 		return err
@@ -71,8 +67,7 @@ func (a Letters) removeNote(w http.ResponseWriter, r *http.Request) error {
 	if err := a.Store.RemoveNote(r.Context(), auth.Must(r).ID, cause(r), ifMatch(r)); err != nil {
 		return err
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return service.NoContent(w)
 }
 
 // cause reads which group a request is about.
@@ -140,11 +135,7 @@ func (a Letters) export(w http.ResponseWriter, r *http.Request) error {
 }
 
 // edit handles POST /admin/dlq/messages/{id}/edit.
-func (a Letters) edit(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[notificationapi.DeadLetterEdit](r)
-	if err != nil {
-		return err
-	}
+func (a Letters) edit(w http.ResponseWriter, r *http.Request, request notificationapi.DeadLetterEdit) error {
 	entry, _, err := a.entry(r)
 	if err != nil {
 		return err
@@ -185,11 +176,7 @@ func (a Letters) discardOne(w http.ResponseWriter, r *http.Request) error {
 }
 
 // discardMany handles POST /admin/dlq/discard.
-func (a Letters) discardMany(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[notificationapi.DeadLettersDiscard](r)
-	if err != nil {
-		return err
-	}
+func (a Letters) discardMany(w http.ResponseWriter, r *http.Request, request notificationapi.DeadLettersDiscard) error {
 	return a.discard(w, r, selectionOf(request.Selection), request.Reason)
 }
 

@@ -21,7 +21,7 @@ type Pools struct {
 func (a Pools) Operations() openapi.Operations {
 	return openapi.Operations{
 		"listWorkerPools":  {Handler: a.listPools, Timeout: service.DefaultTimeout},
-		"changeWorkerPool": {Handler: a.changePool, Timeout: service.DefaultTimeout},
+		"changeWorkerPool": {Handler: service.Decoded(a.changePool), Timeout: service.DefaultTimeout},
 	}
 }
 
@@ -34,11 +34,7 @@ func (a Pools) listPools(w http.ResponseWriter, _ *http.Request) error {
 }
 
 // changePool handles PATCH /admin/workers/{queue}.
-func (a Pools) changePool(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[notificationapi.WorkerPoolChange](r)
-	if err != nil {
-		return err
-	}
+func (a Pools) changePool(w http.ResponseWriter, r *http.Request, request notificationapi.WorkerPoolChange) error {
 	change := consumer.PoolChange{Concurrency: intOf(request.Concurrency), Prefetch: intOf(request.Prefetch), Paused: request.Paused}
 	pool, err := a.Consumer.ChangePool(r.Context(), auth.Must(r).ID, r.PathValue("queue"), change)
 	if err != nil {

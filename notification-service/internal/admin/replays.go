@@ -14,7 +14,7 @@ import (
 // ReplayOperations are those on replays.
 func (a Letters) ReplayOperations() openapi.Operations {
 	return openapi.Operations{
-		"createReplay":     {Handler: a.createReplay, Timeout: service.DefaultTimeout},
+		"createReplay":     {Handler: service.Decoded(a.createReplay), Timeout: service.DefaultTimeout},
 		"replayDeadLetter": {Handler: a.replayOne, Timeout: service.DefaultTimeout},
 		"listReplays":      {Handler: a.replays, Timeout: service.DefaultTimeout},
 		"readReplay":       {Handler: a.readReplay, Timeout: service.DefaultTimeout},
@@ -23,11 +23,7 @@ func (a Letters) ReplayOperations() openapi.Operations {
 }
 
 // createReplay handles POST /admin/dlq/replays.
-func (a Letters) createReplay(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[notificationapi.ReplayRequest](r)
-	if err != nil {
-		return err
-	}
+func (a Letters) createReplay(w http.ResponseWriter, r *http.Request, request notificationapi.ReplayRequest) error {
 	selection := selectionOf(request.Selection)
 	if !request.DryRun {
 		return a.replay(w, r, deadletter.ReplayRequest{

@@ -38,15 +38,15 @@ type Webhooks struct {
 func (a Webhooks) Operations() openapi.Operations {
 	return openapi.Operations{
 		"listWebhooks":        {Handler: a.list, Timeout: service.DefaultTimeout},
-		"createWebhook":       {Handler: a.create, Timeout: service.DefaultTimeout},
+		"createWebhook":       {Handler: service.Decoded(a.create), Timeout: service.DefaultTimeout},
 		"readWebhook":         {Handler: a.read, Timeout: service.DefaultTimeout},
-		"changeWebhook":       {Handler: a.change, Timeout: service.DefaultTimeout},
+		"changeWebhook":       {Handler: service.Decoded(a.change), Timeout: service.DefaultTimeout},
 		"deleteWebhook":       {Handler: a.delete, Timeout: service.DefaultTimeout},
-		"rotateWebhookSecret": {Handler: a.rotate, Timeout: service.DefaultTimeout},
-		"enableWebhook":       {Handler: a.enable, Timeout: service.DefaultTimeout},
+		"rotateWebhookSecret": {Handler: service.Decoded(a.rotate), Timeout: service.DefaultTimeout},
+		"enableWebhook":       {Handler: service.Decoded(a.enable), Timeout: service.DefaultTimeout},
 		"disableWebhook":      {Handler: a.disable, Timeout: service.DefaultTimeout},
 		"testWebhook":         {Handler: a.test, Timeout: service.DefaultTimeout},
-		"recoverWebhook":      {Handler: a.recover, Timeout: service.DefaultTimeout},
+		"recoverWebhook":      {Handler: service.Decoded(a.recover), Timeout: service.DefaultTimeout},
 		"listDeliveries":      {Handler: a.listDeliveries, Timeout: service.DefaultTimeout},
 		"webhookHistory":      {Handler: a.history, Timeout: service.DefaultTimeout},
 		"findDeliveries":      {Handler: a.findDeliveries, Timeout: service.DefaultTimeout},
@@ -88,11 +88,7 @@ func (a Webhooks) list(w http.ResponseWriter, r *http.Request) error {
 }
 
 // create handles POST /admin/webhooks.
-func (a Webhooks) create(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[notificationapi.NewWebhook](r)
-	if err != nil {
-		return err
-	}
+func (a Webhooks) create(w http.ResponseWriter, r *http.Request, request notificationapi.NewWebhook) error {
 	reg := webhook.Registration{
 		URL: webhook.CleanURL(request.URL), Description: request.Description,
 		Filter: webhook.Filter{Types: request.EventTypes, Categories: request.CategoryIds},
@@ -105,6 +101,7 @@ func (a Webhooks) create(w http.ResponseWriter, r *http.Request) error {
 	if reg.InFlight == 0 {
 		reg.InFlight = webhook.DefaultInFlight
 	}
+	var err error
 	if reg.Filter.Area, err = areaOf(request.Area); err != nil {
 		return err
 	}
@@ -167,11 +164,7 @@ func (a Webhooks) read(w http.ResponseWriter, r *http.Request) error {
 }
 
 // change handles PATCH /admin/webhooks/{id}.
-func (a Webhooks) change(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[notificationapi.WebhookChange](r)
-	if err != nil {
-		return err
-	}
+func (a Webhooks) change(w http.ResponseWriter, r *http.Request, request notificationapi.WebhookChange) error {
 	if request.URL != nil {
 		*request.URL = webhook.CleanURL(*request.URL)
 	}
@@ -204,16 +197,11 @@ func (a Webhooks) delete(w http.ResponseWriter, r *http.Request) error {
 	if err := a.Endpoints.Delete(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), ifMatch(r)); err != nil {
 		return err
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return service.NoContent(w)
 }
 
 // rotate handles POST /admin/webhooks/{id}/rotate.
-func (a Webhooks) rotate(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[notificationapi.WebhookRotation](r)
-	if err != nil {
-		return err
-	}
+func (a Webhooks) rotate(w http.ResponseWriter, r *http.Request, request notificationapi.WebhookRotation) error {
 	keep := webhook.RotationPeriod
 	if request.KeepOldForS != nil {
 		keep = time.Duration(*request.KeepOldForS) * time.Second
@@ -228,11 +216,7 @@ func (a Webhooks) rotate(w http.ResponseWriter, r *http.Request) error {
 }
 
 // enable handles POST /admin/webhooks/{id}/enable.
-func (a Webhooks) enable(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[notificationapi.WebhookEnabling](r)
-	if err != nil {
-		return err
-	}
+func (a Webhooks) enable(w http.ResponseWriter, r *http.Request, request notificationapi.WebhookEnabling) error {
 	e, err := a.Endpoints.Enable(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), request.Held == "send")
 	if err != nil {
 		return err
@@ -264,11 +248,7 @@ func (a Webhooks) test(w http.ResponseWriter, r *http.Request) error {
 }
 
 // recover handles POST /admin/webhooks/{id}/recover.
-func (a Webhooks) recover(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[notificationapi.WebhookRecovery](r)
-	if err != nil {
-		return err
-	}
+func (a Webhooks) recover(w http.ResponseWriter, r *http.Request, request notificationapi.WebhookRecovery) error {
 	if !request.Since.Before(request.Until) {
 		return fault.NewInvalid("/until", "must be after since")
 	}

@@ -31,9 +31,9 @@ type Callers struct {
 // are in logs: they would say which anonymous reports came by telephone.
 func (s Callers) Operations() openapi.Operations {
 	operations := openapi.Operations{
-		"setCaller":   {Handler: s.setCaller, Timeout: service.DefaultTimeout},
-		"readCaller":  {Handler: s.readCaller, Timeout: service.DefaultTimeout},
-		"findCallers": {Handler: s.findCallers, Timeout: service.DefaultTimeout},
+		"setCaller":   {Handler: service.Decoded(s.setCaller), Timeout: service.DefaultTimeout},
+		"readCaller":  {Handler: service.Decoded(s.readCaller), Timeout: service.DefaultTimeout},
+		"findCallers": {Handler: service.Decoded(s.findCallers), Timeout: service.DefaultTimeout},
 	}
 	if s.Mail.Contacts == nil {
 		refuse(operations, errNoMail)
@@ -46,11 +46,7 @@ func answerCaller(w http.ResponseWriter, c email.Caller) error {
 }
 
 // setCaller handles PUT /callers.
-func (s Callers) setCaller(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[notificationapi.NewCaller](r)
-	if err != nil {
-		return err
-	}
+func (s Callers) setCaller(w http.ResponseWriter, r *http.Request, request notificationapi.NewCaller) error {
 	caller, err := s.Ring.Open(request.ReportID, request.Caller)
 	if err != nil || !event.IsCaller(caller) {
 		return &fault.Error{Kind: fault.Invalid, Field: "/caller", Msg: "must be the caller of this report, as its officials' view has it", Err: err}
@@ -74,11 +70,7 @@ func (s Callers) setCaller(w http.ResponseWriter, r *http.Request) error {
 }
 
 // readCaller handles POST /callers/state, which changes nothing.
-func (s Callers) readCaller(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[notificationapi.CallerQuery](r)
-	if err != nil {
-		return err
-	}
+func (s Callers) readCaller(w http.ResponseWriter, r *http.Request, request notificationapi.CallerQuery) error {
 	c, err := s.Store.Get(r.Context(), request.ReportID)
 	if err != nil {
 		return err
@@ -88,11 +80,7 @@ func (s Callers) readCaller(w http.ResponseWriter, r *http.Request) error {
 
 // findCallers handles POST /admin/callers/search. The address is in the body, because
 // paths are in logs.
-func (s Callers) findCallers(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[notificationapi.CallerSearch](r)
-	if err != nil {
-		return err
-	}
+func (s Callers) findCallers(w http.ResponseWriter, r *http.Request, request notificationapi.CallerSearch) error {
 	address, err := email.ParseAddress(request.Address)
 	if err != nil {
 		return err

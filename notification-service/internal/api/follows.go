@@ -38,8 +38,7 @@ func (s Follows) follow(w http.ResponseWriter, r *http.Request) error {
 	if err := s.Store.Follow(r.Context(), reader(r), openapi.PathID(r, "report_id")); err != nil {
 		return err
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return service.NoContent(w)
 }
 
 // unfollow handles DELETE /me/follows/{report_id}.
@@ -47,6 +46,5 @@ func (s Follows) unfollow(w http.ResponseWriter, r *http.Request) error {
 	if err := s.Store.Unfollow(r.Context(), reader(r), openapi.PathID(r, "report_id")); err != nil {
 		return err
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return service.NoContent(w)
 }

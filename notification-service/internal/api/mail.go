@@ -51,12 +51,12 @@ var errNoMail = fault.New(fault.NotFound, "this city sends no mails")
 func (s Mail) Operations() openapi.Operations {
 	operations := openapi.Operations{
 		"readContact":     {Handler: s.readContact, Timeout: service.DefaultTimeout},
-		"setContact":      {Handler: s.setContact, Timeout: service.DefaultTimeout},
+		"setContact":      {Handler: service.Decoded(s.setContact), Timeout: service.DefaultTimeout},
 		"removeContact":   {Handler: s.removeContact, Timeout: service.DefaultTimeout},
 		"sendContactCode": {Handler: s.sendContactCode, Timeout: service.DefaultTimeout},
-		"verifyContact":   {Handler: s.verifyContact, Timeout: service.DefaultTimeout},
+		"verifyContact":   {Handler: service.Decoded(s.verifyContact), Timeout: service.DefaultTimeout},
 		"readDigest":      {Handler: s.readDigest, Timeout: service.DefaultTimeout},
-		"setDigest":       {Handler: s.setDigest, Timeout: service.DefaultTimeout},
+		"setDigest":       {Handler: service.Decoded(s.setDigest), Timeout: service.DefaultTimeout},
 	}
 	if s.Contacts == nil {
 		refuse(operations, errNoMail)
@@ -85,11 +85,7 @@ func (s Mail) readContact(w http.ResponseWriter, r *http.Request) error {
 }
 
 // setContact handles PUT /me/contact.
-func (s Mail) setContact(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[notificationapi.NewContact](r)
-	if err != nil {
-		return err
-	}
+func (s Mail) setContact(w http.ResponseWriter, r *http.Request, request notificationapi.NewContact) error {
 	c, address, err := s.newContact(request)
 	if err != nil {
 		return err
@@ -125,8 +121,7 @@ func (s Mail) removeContact(w http.ResponseWriter, r *http.Request) error {
 	if err := s.Contacts.Remove(r.Context(), reader(r)); err != nil {
 		return err
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return service.NoContent(w)
 }
 
 // sendContactCode handles POST /me/contact/code.
@@ -148,11 +143,7 @@ func (s Mail) sendContactCode(w http.ResponseWriter, r *http.Request) error {
 }
 
 // verifyContact handles POST /me/contact/verify.
-func (s Mail) verifyContact(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[notificationapi.ContactCode](r)
-	if err != nil {
-		return err
-	}
+func (s Mail) verifyContact(w http.ResponseWriter, r *http.Request, request notificationapi.ContactCode) error {
 	c, err := s.Contacts.Get(r.Context(), reader(r))
 	if err != nil {
 		return err
@@ -185,13 +176,10 @@ func (s Mail) readDigest(w http.ResponseWriter, r *http.Request) error {
 }
 
 // setDigest handles PUT /me/digest.
-func (s Mail) setDigest(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[notificationapi.DigestSettings](r)
-	if err != nil {
-		return err
-	}
+func (s Mail) setDigest(w http.ResponseWriter, r *http.Request, request notificationapi.DigestSettings) error {
 	d := email.DigestSettings{Frequency: email.Frequency(request.Frequency), Weekday: time.Monday, At: email.DefaultDigestAt}
 	if request.At != "" {
+		var err error
 		if d.At, err = clockOf("/at", request.At); err != nil {
 			return err
 		}
@@ -229,8 +217,7 @@ func (s Mail) takeBounce(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return service.NoContent(w)
 }
 
 // unsubscribe handles GET and POST /u/{token}. The token alone counts: no cookie,

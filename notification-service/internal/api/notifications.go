@@ -20,9 +20,9 @@ func (s Notifications) Operations() openapi.Operations {
 	return openapi.Operations{
 		"listNotifications": {Handler: s.listNotifications, Timeout: service.DefaultTimeout},
 		"countUnread":       {Handler: s.countUnread, Timeout: service.DefaultTimeout},
-		"markNotification":  {Handler: s.markNotification, Timeout: service.DefaultTimeout},
-		"markAllRead":       {Handler: s.markAllRead, Timeout: service.DefaultTimeout},
-		"setScope":          {Handler: s.setScope, Timeout: service.DefaultTimeout},
+		"markNotification":  {Handler: service.Decoded(s.markNotification), Timeout: service.DefaultTimeout},
+		"markAllRead":       {Handler: service.Decoded(s.markAllRead), Timeout: service.DefaultTimeout},
+		"setScope":          {Handler: service.Decoded(s.setScope), Timeout: service.DefaultTimeout},
 	}
 }
 
@@ -57,11 +57,7 @@ func (s Notifications) countUnread(w http.ResponseWriter, r *http.Request) error
 }
 
 // markNotification handles PATCH /notifications/{id}.
-func (s Notifications) markNotification(w http.ResponseWriter, r *http.Request) error {
-	mark, err := service.Decode[notificationapi.ReadMark](r)
-	if err != nil {
-		return err
-	}
+func (s Notifications) markNotification(w http.ResponseWriter, r *http.Request, mark notificationapi.ReadMark) error {
 	item, err := s.Store.Mark(r.Context(), reader(r), openapi.PathID(r, "id"), mark.Read)
 	if err != nil {
 		return err
@@ -74,11 +70,7 @@ func (s Notifications) markNotification(w http.ResponseWriter, r *http.Request) 
 }
 
 // markAllRead handles POST /notifications/read-all.
-func (s Notifications) markAllRead(w http.ResponseWriter, r *http.Request) error {
-	upTo, err := service.Decode[notificationapi.ReadAll](r)
-	if err != nil {
-		return err
-	}
+func (s Notifications) markAllRead(w http.ResponseWriter, r *http.Request, upTo notificationapi.ReadAll) error {
 	cursor, err := parseCursor("/last_event_id", upTo.LastEventID)
 	if err != nil {
 		return err
@@ -91,11 +83,7 @@ func (s Notifications) markAllRead(w http.ResponseWriter, r *http.Request) error
 }
 
 // setScope handles PUT /notifications/scope.
-func (s Notifications) setScope(w http.ResponseWriter, r *http.Request) error {
-	scope, err := service.Decode[notificationapi.NotificationScope](r)
-	if err != nil {
-		return err
-	}
+func (s Notifications) setScope(w http.ResponseWriter, r *http.Request, scope notificationapi.NotificationScope) error {
 	view, err := s.Store.SetOnlyOwn(r.Context(), reader(r), scope.OnlyOwn)
 	if err != nil {
 		return err

@@ -26,8 +26,8 @@ type Preferences struct {
 func (s Preferences) Operations() openapi.Operations {
 	operations := openapi.Operations{
 		"readPreferences": {Handler: s.readPreferences, Timeout: service.DefaultTimeout},
-		"setPreferences":  {Handler: s.setPreferences, Timeout: service.DefaultTimeout},
-		"setMailConsent":  {Handler: s.setMailConsent, Timeout: service.DefaultTimeout},
+		"setPreferences":  {Handler: service.Decoded(s.setPreferences), Timeout: service.DefaultTimeout},
+		"setMailConsent":  {Handler: service.Decoded(s.setMailConsent), Timeout: service.DefaultTimeout},
 	}
 	if s.Mail.Contacts == nil && s.Push.Devices == nil {
 		refuse(operations, errNoMail)
@@ -69,11 +69,7 @@ func (s Preferences) readPreferences(w http.ResponseWriter, r *http.Request) err
 }
 
 // setPreferences handles PUT /me/preferences.
-func (s Preferences) setPreferences(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[notificationapi.Preferences](r)
-	if err != nil {
-		return err
-	}
+func (s Preferences) setPreferences(w http.ResponseWriter, r *http.Request, request notificationapi.Preferences) error {
 	var quiet *ledger.Quiet
 	if request.QuietHours != (notificationapi.QuietHours{}) {
 		from, err := clockOf("/quiet_hours/from", request.QuietHours.From)
@@ -90,7 +86,7 @@ func (s Preferences) setPreferences(w http.ResponseWriter, r *http.Request) erro
 		quiet = &ledger.Quiet{From: int(from), To: int(to)}
 	}
 	var c email.Contact
-	err = errNoMail
+	var err error = errNoMail
 	if s.Mail.Contacts != nil {
 		c, err = s.Mail.Contacts.SetPreferences(r.Context(), reader(r), names(request.Email), quiet)
 	}
@@ -122,14 +118,9 @@ func clockOf(field, text string) (schedule.Clock, error) {
 
 // setMailConsent handles PUT /me/mail-consents. The report is in the body, because
 // paths are in logs, beside an address.
-func (s Preferences) setMailConsent(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[notificationapi.MailConsent](r)
-	if err != nil {
-		return err
-	}
+func (s Preferences) setMailConsent(w http.ResponseWriter, r *http.Request, request notificationapi.MailConsent) error {
 	if err := s.Consents.SetConsent(r.Context(), reader(r), request.ReportID, request.Mail); err != nil {
 		return err
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return service.NoContent(w)
 }

@@ -31,7 +31,7 @@ func (s Push) Operations() openapi.Operations {
 	operations := openapi.Operations{
 		"readPushKey":  {Handler: s.readPushKey, Timeout: service.DefaultTimeout},
 		"listDevices":  {Handler: s.listDevices, Timeout: service.DefaultTimeout},
-		"addDevice":    {Handler: s.addDevice, Timeout: service.DefaultTimeout},
+		"addDevice":    {Handler: service.Decoded(s.addDevice), Timeout: service.DefaultTimeout},
 		"removeDevice": {Handler: s.removeDevice, Timeout: service.DefaultTimeout},
 	}
 	if s.Devices == nil {
@@ -64,11 +64,7 @@ func describeDevice(d push.Device) notificationapi.Device {
 var base64url = strings.NewReplacer("+", "-", "/", "_", "=", "")
 
 // addDevice handles POST /me/push.
-func (s Push) addDevice(w http.ResponseWriter, r *http.Request) error {
-	request, err := service.Decode[notificationapi.NewDevice](r)
-	if err != nil {
-		return err
-	}
+func (s Push) addDevice(w http.ResponseWriter, r *http.Request, request notificationapi.NewDevice) error {
 	subscription := push.Subscription{
 		Endpoint: request.Endpoint, P256DH: base64url.Replace(request.Keys.P256Dh), Auth: base64url.Replace(request.Keys.Auth),
 	}
@@ -101,6 +97,5 @@ func (s Push) removeDevice(w http.ResponseWriter, r *http.Request) error {
 	if err := s.Devices.Remove(r.Context(), reader(r), openapi.PathID(r, "id")); err != nil {
 		return err
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return service.NoContent(w)
 }

@@ -10,6 +10,7 @@ import (
 // The causes of reconciliation.
 const (
 	Missing Cause = "missing" // messages that got lost
+	Deleted Cause = "deleted" // messages and notifications that were deleted by hand
 	Gap     Cause = "gap"     // manifests that got lost
 	Maybe   Cause = "unknown" // messages that may have got lost
 	Late    Cause = "late"    // no manifest comes, or one of the future
@@ -34,6 +35,7 @@ func Reconciliation(recent func(context.Context) ([]reconciliation.Summary, erro
 			count func(reconciliation.Figures) int64
 		}{
 			{Bad, Missing, func(f reconciliation.Figures) int64 { return f.Missing }},
+			{Bad, Deleted, func(f reconciliation.Figures) int64 { return f.Deleted }},
 			{Warning, Gap, func(f reconciliation.Figures) int64 { return f.Gap }},
 			{Warning, Maybe, func(f reconciliation.Figures) int64 { return f.Unknown }},
 			{Warning, Late, func(f reconciliation.Figures) int64 { return int64(max(0, f.Late.Abs()-manifestLate) / time.Second) }},

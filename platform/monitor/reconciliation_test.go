@@ -23,6 +23,7 @@ func TestReconciliation(t *testing.T) {
 		"no answer":    {nil, errors.New("away"), Reading{State: Unknown, Cause: NoDatabase}},
 		"no group":     {nil, nil, Reading{State: Unknown, Cause: NotRead}},
 		"all there":    {[]reconciliation.Summary{of("a", reconciliation.Figures{Late: time.Minute, Awaited: 3})}, nil, Reading{State: Good}},
+		"deleted":      {[]reconciliation.Summary{of("a", reconciliation.Figures{Gap: 2}), of("outbox", reconciliation.Figures{Deleted: 1})}, nil, Reading{State: Bad, Cause: Deleted, Names: []string{"outbox"}, Count: 1}},
 		"lost of two":  {[]reconciliation.Summary{of("a", reconciliation.Figures{Missing: 2, Gap: 1}), of("b", reconciliation.Figures{Missing: 1})}, nil, Reading{State: Bad, Cause: Missing, Names: []string{"a", "b"}, Count: 3}},
 		"a gap":        {[]reconciliation.Summary{of("a", reconciliation.Figures{Unknown: 5}), of("b", reconciliation.Figures{Gap: 1})}, nil, Reading{State: Warning, Cause: Gap, Names: []string{"b"}, Count: 1}},
 		"a restore":    {[]reconciliation.Summary{of("a", reconciliation.Figures{Unknown: 5})}, nil, Reading{State: Warning, Cause: Maybe, Names: []string{"a"}, Count: 5}},

@@ -142,11 +142,13 @@ type missingMessage struct {
 	RoutingKey     event.Key            `json:"routing_key,omitempty"`
 	PublishedFrom  time.Time            `json:"published_from"`
 	PublishedUntil time.Time            `json:"published_until"`
+	ReportID       *uuid.UUID           `json:"report_id,omitempty"`
+	ReportVersion  int64                `json:"report_version,omitempty"`
 }
 
 func reconciliationGroupOf(s reconciliation.Summary) reconciliationGroup {
 	return reconciliationGroup{
-		Group: s.Group, Missing: s.Missing, Unknown: s.Unknown, Awaited: s.Awaited, Gap: s.Gap,
+		Group: s.Group, Missing: s.Missing + s.Deleted, Unknown: s.Unknown, Awaited: s.Awaited, Gap: s.Gap,
 		LateSeconds: s.Late.Seconds(), ComparedUntil: s.Compared,
 	}
 }
@@ -154,5 +156,6 @@ func reconciliationGroupOf(s reconciliation.Summary) reconciliationGroup {
 func missingMessageOf(m reconciliation.Message) missingMessage {
 	return missingMessage{
 		MessageID: m.ID, Group: m.Group, State: m.State, RoutingKey: m.Key, PublishedFrom: m.From, PublishedUntil: m.To,
+		ReportID: m.ReportID, ReportVersion: m.ReportVersion,
 	}
 }

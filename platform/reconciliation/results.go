@@ -11,9 +11,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/cityconnect/cityconnect/platform/audit"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // Results are what the groups of a database found out, for operators.
@@ -26,7 +28,8 @@ type Results struct {
 	recentUntil time.Time
 }
 
-// NewResults returns the results in a database with the tables of group/schema.sql.
+// NewResults returns the results in a database with the tables of group/schema.sql, and with
+// deleted_rows.
 func NewResults(pool *pgxpool.Pool, audit Audit) *Results { return &Results{pool: pool, audit: audit} }
 
 // An Audit keeps, in the transaction of it, that messages were closed.
@@ -54,7 +57,8 @@ type Summary struct {
 }
 
 // Groups returns a summary for each group that compares, by name. A group of which
-// nothing came for as long as missing messages are looked for is gone.
+// nothing came for as long as missing messages are looked for is gone. The rows that were
+// deleted follow under the name of their place, if there are any.
 func (r *Results) Groups(ctx context.Context) ([]Summary, error) {
 	rows, err := r.pool.Query(ctx, `
 		select consumer_group from reconciliation_starts s
@@ -76,8 +80,43 @@ func (r *Results) Groups(ctx context.Context) ([]Summary, error) {
 			return nil, err
 		}
 	}
-	return summaries, nil
+	deleted, err := r.deleted(ctx)
+	return append(summaries, deleted...), err
 }
+
+// deleted counts the rows of deleted_rows by place. A trigger writes them when a message is
+// deleted from the outbox before it was published, or a notification from a stream that
+// counts it. Both happen by hand alone, and no comparison would show them.
+func (r *Results) deleted(ctx context.Context) ([]Summary, error) {
+	return pgpool.Collect(ctx, r.pool, "count deleted rows", func(row pgx.CollectableRow) (s Summary, err error) {
+		return s, row.Scan(&s.Group, &s.Deleted)
+	}, `select place, count(*) from deleted_rows where deleted_at > now() - $1::interval group by place`, lookBack)
+}
+
+var deletedDesc = prometheus.NewDesc("reconciliation_deleted_rows",
+	"Messages that were deleted before they were published, and notifications that their stream still counts, of three days.", nil, nil)
+
+// Describe implements prometheus.Collector.
+func (*Results) Describe(descs chan<- *prometheus.Desc) { descs <- deletedDesc }
+
+// Collect implements prometheus.Collector. Without an answer of the database there is no
+// figure.
+func (r *Results) Collect(metrics chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
+	defer cancel()
+	summaries, err := r.Recent(ctx)
+	if err != nil {
+		return
+	}
+	n := int64(0)
+	for _, s := range summaries {
+		n += s.Deleted
+	}
+	metrics <- prometheus.MustNewConstMetric(deletedDesc, prometheus.GaugeValue, float64(n))
+}
+
+// collectTimeout bounds how long a scrape waits for the database.
+const collectTimeout = 2 * time.Second
 
 // recentFor is how old the answer of Recent may be.
 const recentFor = 5 * time.Second
@@ -96,13 +135,16 @@ func (r *Results) Recent(ctx context.Context) ([]Summary, error) {
 	return summaries, err
 }
 
-// A Message is one that a group has not found.
+// A Message is one that a group has not found, or that was deleted.
 type Message struct {
-	ID       uuid.UUID
-	Group    string
+	ID       uuid.UUID // of a notification that was deleted: its own
+	Group    string    // or the place of a row that was deleted
 	Key      event.Key
 	State    State     // of its manifest: Waiting, Missing or Unknown
-	From, To time.Time // when it was published
+	From, To time.Time // when it was published, or deleted
+	// The report of a message that was deleted before it was published.
+	ReportID      *uuid.UUID
+	ReportVersion int64
 }
 
 // A Position is behind a message in the list. The zero Position is before the first.
@@ -124,12 +166,16 @@ type Selection struct {
 // first that were published first.
 func (r *Results) Messages(ctx context.Context, s Selection) ([]Message, error) {
 	rows, err := r.pool.Query(ctx, `
-		select id, m.consumer_group, m.state, m.starts_at, m.ends_at, m.epoch, m.number
-		from reconciliation_manifests m, unnest(m.missing) as missing (id)
-		where m.received_at > now() - $1::interval and m.state <> 'complete'
-		  and ($2 = '' or m.consumer_group = $2) and ($3 = '' or m.state = $3)
-		  and (m.ends_at, m.consumer_group, id) > ($4, $5, $6)
-		order by m.ends_at, m.consumer_group, id limit $7`,
+		select * from (
+		  select id, m.consumer_group, m.state, m.starts_at, m.ends_at, m.epoch, m.number, '', null::uuid, 0
+		  from reconciliation_manifests m, unnest(m.missing) as missing (id)
+		  where m.received_at > now() - $1::interval and m.state <> 'complete'
+		  union all
+		  select id, place, 'missing', deleted_at, deleted_at, 0, 0, routing_key, report_id, report_version
+		  from deleted_rows where deleted_at > now() - $1::interval
+		) m (id, consumer_group, state, starts_at, ends_at)
+		where ($2 = '' or consumer_group = $2) and ($3 = '' or state = $3) and (ends_at, consumer_group, id) > ($4, $5, $6)
+		order by ends_at, consumer_group, id limit $7`,
 		lookBack, s.Group, s.State, s.After.To, s.After.Group, s.After.ID, s.Limit)
 	if err != nil {
 		return nil, fmt.Errorf("list messages that were not found: %w", err)
@@ -138,9 +184,10 @@ func (r *Results) Messages(ctx context.Context, s Selection) ([]Message, error) 
 	manifests := make(map[manifestID][]int) // indexes of found
 	var m Message
 	var of manifestID
-	_, err = pgx.ForEachRow(rows, []any{&m.ID, &m.Group, &m.State, &m.From, &m.To, &of.epoch, &of.number}, func() error {
-		of.group = m.Group
-		manifests[of] = append(manifests[of], len(found))
+	_, err = pgx.ForEachRow(rows, []any{&m.ID, &m.Group, &m.State, &m.From, &m.To, &of.epoch, &of.number, &m.Key, &m.ReportID, &m.ReportVersion}, func() error {
+		if of.group = m.Group; of.number > 0 {
+			manifests[of] = append(manifests[of], len(found))
+		}
 		found = append(found, m)
 		return nil
 	})
@@ -155,8 +202,8 @@ func (r *Results) Messages(ctx context.Context, s Selection) ([]Message, error) 
 	return found, nil
 }
 
-// Close takes those of the messages that the group has not found out of the list and out of
-// the counts for good, and returns how many: the operator has found out about them, and
+// Close takes those of the messages that the group has not found, or that were deleted, out of
+// the list and out of the counts for good, and returns how many: the operator has found out about them, and
 // they do not come. One that may be on its way stays. The audit keeps the reason.
 func (r *Results) Close(ctx context.Context, c Closing) (closed int, err error) {
 	err = pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
@@ -166,12 +213,16 @@ func (r *Results) Close(ctx context.Context, c Closing) (closed int, err error) 
 				from reconciliation_manifests
 				where consumer_group = $1 and state in ('missing', 'unknown') and missing && $2 and received_at > now() - $3::interval
 				for update
+			), changed as (
+				update reconciliation_manifests m
+				set closed = m.closed || c.ids, missing = array(select id from unnest(m.missing) as one (id) where id <> all (c.ids))
+				from concerned c
+				where m.consumer_group = $1 and m.epoch = c.epoch and m.number = c.number
+				returning c.ids
+			), deleted as (
+				delete from deleted_rows where place = $1 and id = any($2) returning array[id]
 			)
-			update reconciliation_manifests m
-			set closed = m.closed || c.ids, missing = array(select id from unnest(m.missing) as one (id) where id <> all (c.ids))
-			from concerned c
-			where m.consumer_group = $1 and m.epoch = c.epoch and m.number = c.number
-			returning c.ids`, c.Group, c.Messages, lookBack)
+			select * from changed union all select * from deleted`, c.Group, c.Messages, lookBack)
 		if err != nil {
 			return fmt.Errorf("close messages: %w", err)
 		}

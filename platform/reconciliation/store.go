@@ -197,6 +197,7 @@ func (s *store) forget(ctx context.Context) error {
 // Figures are the sums over the manifests of a group of the last three days.
 type Figures struct {
 	Missing int64 // messages that got lost
+	Deleted int64 // rows that were deleted by hand, instead of all others
 	Unknown int64 // messages that may have got lost, with an explanation
 	Gap     int64 // manifests that got lost
 	// Late is the time since the end of the last manifest, or since the group began to wait

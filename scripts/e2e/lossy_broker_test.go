@@ -132,7 +132,7 @@ func TestConfirmedAndLostIsNamed(t *testing.T) {
 		if s := r.summary(); int(s.Missing) != lost {
 			return fmt.Sprintf("%d of %d", s.Missing, lost)
 		}
-		named = r.missing()
+		named = r.missing("notifications")
 		return ""
 	})
 	took := time.Since(published)
@@ -151,7 +151,7 @@ func TestConfirmedAndLostIsNamed(t *testing.T) {
 		again += done.Republished
 		before := len(named)
 		eventually.True(t, "they are found", func() bool { return r.summary().Missing == int64(lost)-again })
-		if named = r.missing(); len(named) == before && again < int64(lost) {
+		if named = r.missing("notifications"); len(named) == before && again < int64(lost) {
 			t.Fatalf("still missing: %v", named)
 		}
 	}

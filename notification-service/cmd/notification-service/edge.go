@@ -67,6 +67,7 @@ func newEdge(ctx context.Context, c *core, cfg config.Config) (*edge, error) {
 		Schema: func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, c.Pool) },
 	}, append(verifier.Checks(), c.checks()...)...)}
 	compared := reconciliation.NewResults(c.Pool, reconciliation.ToOperations)
+	c.Metrics.MustRegister(compared)
 	e.watch(c, cfg, compared)
 	callers, residents := c.forResidents(cfg)
 	problems := maps.Clone(admin.Problems)

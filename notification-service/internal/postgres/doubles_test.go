@@ -29,6 +29,7 @@ func TestMigrationRemovesDoubles(t *testing.T) {
 		}
 		mustExec(t, pool, string(sql))
 	}
+	apply("0034_deleted_notifications.down.sql")
 	apply("0033_one_index_of_reports.down.sql")
 	apply("0032_one_notification.down.sql")
 

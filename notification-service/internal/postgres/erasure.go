@@ -116,19 +116,26 @@ func eraseTargets(channel string, tables ...string) func(context.Context, pgx.Tx
 	}
 }
 
+// eraseNotifications removes the first notifications of the stream, and notes up to where:
+// others are found to be deleted by hand.
 func eraseNotifications(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (next string, removed int64, err error) {
-	tag, err := tx.Exec(ctx, `
-		delete from notifications n using (
-		  select o.stream_id, o.seq from notifications o join streams s on s.id = o.stream_id
-		  where s.name = $1 order by o.seq limit $2) as first
-		where n.stream_id = first.stream_id and n.seq = first.seq`, notification.UserStream(userID), limit)
+	err = tx.QueryRow(ctx, `
+		with gone as (
+		  delete from notifications n using (
+		    select o.stream_id, o.seq from notifications o join streams s on s.id = o.stream_id
+		    where s.name = $1 order by o.seq limit $2) as first
+		  where n.stream_id = first.stream_id and n.seq = first.seq returning n.seq
+		), noted as (
+		  update streams set removed_to = last.seq from (select max(seq) as seq from gone) last where name = $1 and last.seq > removed_to
+		)
+		select count(*) from gone`, notification.UserStream(userID), limit).Scan(&removed)
 	if err != nil {
 		return "", 0, fmt.Errorf("delete notifications: %w", err)
 	}
-	if tag.RowsAffected() == int64(limit) {
+	if removed == int64(limit) {
 		next = "more"
 	}
-	return next, tag.RowsAffected(), nil
+	return next, removed, nil
 }
 
 // eraseStream removes the stream, with notifications that came since the others were

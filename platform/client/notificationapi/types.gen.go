@@ -827,7 +827,7 @@ type FoundCallers struct {
 
 // HealthPart The latest reading of one part. It names no person.
 type HealthPart struct {
-	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled`, `disabling` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs), `memory_alarm`, `disk_alarm` and `node_down` (of the broker), `missing`, `unknown` and `gap` (messages that groups have not found, and manifests). Others may be added.
+	// Cause Why, in a word. A server that does its work badly or not at all: `refused` (nothing listens there), `timeout`, `lost` (connections break), `unreachable`, `sign_in`, `starting` (or stopping), `full`, `read_only`, `slow`. What a part is unknown for: `not_read` yet, or no answer of the `database` or the `broker`; for the relay and the consumers `database` is why they do nothing. The rest: `disconnected`, `blocked` and `circuits` (of the relay and the broker), `lease`, `failed`, `late`, `storage`, `stopped` (the worker does not run), `unconsumed`, `stalled`, `paused`, `open` (dead letters), `disabled`, `disabling` and `failing` (targets outside), `stuck` (mails), `overdue` (jobs), `memory_alarm`, `disk_alarm` and `node_down` (of the broker), `missing`, `unknown` and `gap` (messages that groups have not found, and manifests), `deleted` (by hand). Others may be added.
 	Cause string `json:"cause,omitempty,omitzero"`
 
 	// Count How many it concerns; while the state is unknown, as of the reading before.
@@ -919,9 +919,15 @@ type MissingMessage struct {
 	Group     string    `json:"group"`
 	MessageID uuid.UUID `json:"message_id"`
 
-	// PublishedFrom Begin of the minute in which it was recorded as published.
+	// PublishedFrom Begin of the minute in which it was recorded as published, or when it was deleted.
 	PublishedFrom  time.Time `json:"published_from"`
 	PublishedUntil time.Time `json:"published_until"`
+
+	// ReportID Of a message that was deleted before it was published.
+	ReportID uuid.UUID `json:"report_id,omitempty,omitzero"`
+
+	// ReportVersion The version of the report that it would have announced.
+	ReportVersion int64 `json:"report_version,omitempty,omitzero"`
 
 	// RoutingKey Its kind; absent if it was found a moment ago.
 	RoutingKey string `json:"routing_key,omitempty,omitzero"`

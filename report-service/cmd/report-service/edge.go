@@ -65,6 +65,7 @@ func newEdge(ctx context.Context, c *core, cfg config.Config) (*edge, error) {
 	}, slices.Concat(verifier.Checks(), storage, c.checks())...)}
 	photos := cfg.Topology.Queue(event.PhotoUploadedKey)
 	compared := reconciliation.NewResults(c.Pool, outbox.AuditClosing)
+	c.Metrics.MustRegister(compared)
 	var stored func(context.Context) error
 	if len(storage) > 0 {
 		stored = monitor.Sparingly(storageEvery, storage[0].Probe)

@@ -88,16 +88,16 @@ func (c HealthConfig) readOutbox(ctx context.Context) monitor.Reading {
 }
 
 // readReconciliation reads what photo-worker found out, whose group is the only one with
-// this database.
+// this database, and what was deleted from the outbox.
 func (c HealthConfig) readReconciliation(ctx context.Context) monitor.Reading {
-	switch {
-	case c.Storage == nil:
-		return monitor.Reading{State: monitor.Off}
-	case c.Database.Away():
+	if c.Database.Away() {
 		return monitor.UnknownFor(monitor.NoDatabase)
-	default:
-		return monitor.Reconciliation(c.Compared)(ctx)
 	}
+	r := monitor.Reconciliation(c.Compared)(ctx)
+	if c.Storage == nil && r.Cause == monitor.NotRead { // there is no group
+		return monitor.Reading{State: monitor.Off}
+	}
+	return r
 }
 
 // readPhotos reads whether photos are stored and checked. That photo-worker does not

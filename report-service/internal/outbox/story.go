@@ -73,13 +73,14 @@ func (m Message) entries(first *time.Time) []story.Entry {
 // kinds are the entries of operators' acts.
 var kinds = map[string]story.Kind{"retry": story.Requeued, "discard": story.Withdrawn, "republish": story.Requeued}
 
-// acts are what operators did to a message, without who they were. That a group waits no
+// acts are what operators did to a message, also by hand, without who they were. That a group waits no
 // longer for it changed nothing of the message.
 func (s *Store) acts(ctx context.Context, id uuid.UUID) ([]story.Entry, error) {
 	rows, err := s.pool.Query(ctx, `
 		select at, action, reason
 		from (select at, action, reason, message_id from outbox_audit order by id desc limit $2) latest
-		where message_id = $1 and action <> 'close'`, id, actsSearched)
+		where message_id = $1 and action <> 'close'
+		union all select deleted_at, 'discard', 'deleted by hand before it was published' from deleted_rows where id = $1`, id, actsSearched)
 	var entries []story.Entry
 	if err == nil {
 		var at time.Time

@@ -9,6 +9,7 @@ import { Acts } from '../acts';
 import { Figure } from '../figure';
 import { StoryLink } from '../message/message';
 import { Reason } from '../reason';
+import { ReportLink } from '../report-link';
 import { TONE } from '../tone';
 import { Waiting } from '../waiting';
 import { close, closeAll, readFound, republish, republishAll, type Group, type Missing, type Outcome } from './missing';
@@ -129,6 +130,7 @@ function Row({ message, onRepublish, onClose }: Acting & { message: Missing }) {
           <span>{message.group}</span>
           <Copy text={message.message_id} />
           <StoryLink id={message.message_id} />
+          <ReportLink letter={{ body: message }} />
           <Time at={message.published_until} />
         </p>
       </div>

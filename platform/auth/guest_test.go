@@ -130,6 +130,9 @@ func TestAdoptedGuest(t *testing.T) {
 	if name := problemName(t, res); name != "guest-adopted" || res.StatusCode != 401 || len(res.Cookies()) != 1 || res.Cookies()[0].MaxAge > 0 {
 		t.Errorf("%d %q with %v", res.StatusCode, name, res.Cookies())
 	}
+	if res := ask(h, "GET", "/", "", "Cookie", cookie, "Accept", "text/event-stream"); res.StatusCode != 401 || len(res.Cookies()) != 0 {
+		t.Errorf("a stream: %d with %v, want the cookie kept for the page to ask", res.StatusCode, res.Cookies())
+	}
 	account := sign(t, jwt.SigningMethodHS256, "", []byte(secret), claims(jwt.MapClaims{"sub": guestID}))
 	if res := ask(h, "GET", "/", "", "Authorization", "Bearer "+account); res.StatusCode != 404 {
 		t.Errorf("an account is asked for: %d", res.StatusCode)

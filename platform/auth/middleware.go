@@ -56,7 +56,8 @@ func (v *Verifier) Middleware(next http.Handler) http.Handler {
 			if !adopted {
 				problem = service.InvalidToken.New(err.Error())
 			}
-			if fromCookie {
+			// An EventSource cannot read why it is refused: the page asks GET /session then.
+			if fromCookie && (!adopted || r.Header.Get("Accept") != "text/event-stream") {
 				removeCookies(w, r)
 			}
 			w.Header().Set("WWW-Authenticate", challenge+` error="invalid_token"`)

@@ -116,7 +116,7 @@ func TestPageGuest(t *testing.T) {
 	other.do(browser.Click("dialog button", "Take them over"), browser.Until(`!document.querySelector('dialog')`),
 		browser.See(".card", "Lamp is dark"), browser.Reload(), live, browser.See(".card", "Lamp is dark"), browser.Until(`!document.querySelector('dialog')`))
 	other.checkFaults()
-	page.do(browser.Reload(), browser.See(".banner", "Your reports are in your account now"))
+	page.do(browser.See(".banner", "Your reports are in your account now"))
 }
 
 // Words of a guest are kept when the city has switched guests off in the meantime: it

@@ -81,7 +81,7 @@ type Draft struct {
 type Notification struct {
 	Stream    Stream
 	Epoch     string // of the stream
-	Seq       int64  // 1, 2, 3 … without a gap
+	Seq       int64  // 1, 2, 3 … without a gap; 0 says that an account has taken over the guest of the stream
 	ID        uuid.UUID
 	Data      json.RawMessage // a Data
 	CreatedAt time.Time

@@ -53,7 +53,7 @@ func (a *Adopter) Read(m consumer.Message) (postgres.Adoption, error) {
 	return postgres.Adoption{Guest: guest, Account: account}, nil
 }
 
-// Apply makes the adoptions of the batch, and announces the streams that started over.
+// Apply makes the adoptions of the batch, and announces the streams that started over or ended.
 func (a *Adopter) Apply(ctx context.Context, queue string, batch []consumer.Parsed[postgres.Adoption]) (seen int, err error) {
 	seen, moved, err := a.store.Apply(ctx, queue, batch)
 	if err == nil && len(moved) > 0 {

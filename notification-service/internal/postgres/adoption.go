@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -50,8 +51,8 @@ func (s *Adoptions) Adopted(ctx context.Context, guestID string) (adopted bool, 
 }
 
 // Apply makes each adoption of the batch, which came from queue, unless its message was
-// seen before. It returns how many were, and the last notification of each stream that
-// started over, by which its readers find out.
+// seen before. It returns how many were, the last notification of each stream that started
+// over, and for each guest one with the number 0: by these their readers find out.
 func (s *Adoptions) Apply(ctx context.Context, queue string, batch []consumer.Parsed[Adoption]) (seen int, moved []notification.Notification, err error) {
 	ids := make([]string, len(batch))
 	for i, m := range batch {
@@ -67,13 +68,11 @@ func (s *Adoptions) Apply(ctx context.Context, queue string, batch []consumer.Pa
 			if !slices.Contains(fresh, m.ID) {
 				continue
 			}
-			last, err := s.adopt(ctx, tx, m.Value)
+			ends, err := s.adopt(ctx, tx, m.Value)
 			if err != nil {
 				return err
 			}
-			if last != nil {
-				moved = append(moved, *last)
-			}
+			moved = append(moved, ends...)
 		}
 		return nil
 	})
@@ -95,7 +94,7 @@ func movedSQL(number, shift, doubles string) string {
 	return fmt.Sprintf("%[1]s + %[2]s - (select count(*) from unnest(%[3]s::bigint[]) as d (double) where double <= %[1]s)", number, shift, doubles)
 }
 
-func (s *Adoptions) adopt(ctx context.Context, tx pgx.Tx, a Adoption) (last *notification.Notification, err error) {
+func (s *Adoptions) adopt(ctx context.Context, tx pgx.Tx, a Adoption) (ends []notification.Notification, err error) {
 	guest, account := notification.UserStream(a.Guest), notification.UserStream(a.Account)
 	// Nothing is kept for an account that is erased, nor for one that is nobody by now.
 	gone := a.Account == ""
@@ -137,11 +136,16 @@ func (s *Adoptions) adopt(ctx context.Context, tx pgx.Tx, a Adoption) (last *not
 		return nil, nil
 	}
 	if !gone {
-		if last, err = moveStream(ctx, tx, m, base, account); err != nil {
+		last, err := moveStream(ctx, tx, m, base, account)
+		if err != nil {
 			return nil, err
 		}
+		if last != nil {
+			ends = append(ends, *last)
+		}
 	}
-	return last, leaveMark(ctx, tx, m, guest)
+	end, err := leaveMark(ctx, tx, m, guest)
+	return append(ends, end), err
 }
 
 // moveStream puts the guest's notifications behind those of the account, unread where the
@@ -256,7 +260,8 @@ func moveContact(ctx context.Context, tx pgx.Tx, m move) error {
 // leaveMark puts a row in the place of the guest's stream, with what is left of it, that leads to the
 // account. It has another id: a request of the guest that is still going on fails, instead of
 // writing what nobody would ever read.
-func leaveMark(ctx context.Context, tx pgx.Tx, m move, guest notification.Stream) error {
+func leaveMark(ctx context.Context, tx pgx.Tx, m move, guest notification.Stream) (notification.Notification, error) {
+	end := notification.Notification{Stream: guest, ID: notification.NewID(), Data: json.RawMessage(`{}`), CreatedAt: time.Now()}
 	var b pgx.Batch
 	b.Queue(`
 		delete from deliveries d where d.state = 'waiting' and (d.channel, d.target) in (
@@ -266,11 +271,12 @@ func leaveMark(ctx context.Context, tx pgx.Tx, m move, guest notification.Stream
 	b.Queue(`delete from notification_reads where reader = $1`, m.guest)
 	b.Queue(`delete from read_marks where reader = $1`, m.guest)
 	b.Queue(`delete from streams where id = $1`, m.guest)
-	b.Queue(`insert into streams (name, adopted_at, adopted_by) values ($1, now(), nullif($2::bigint, 0))`, guest, m.account)
+	b.Queue(`insert into streams (name, adopted_at, adopted_by) values ($1, now(), nullif($2::bigint, 0)) returning epoch`, guest, m.account).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&end.Epoch) })
 	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
-		return fmt.Errorf("end a guest's stream: %w", err)
+		return end, fmt.Errorf("end a guest's stream: %w", err)
 	}
-	return nil
+	return end, nil
 }
 
 // readdress leads drafts for guests whom accounts have taken over to the accounts. A reader who

@@ -86,8 +86,8 @@ func TestAdoptMovesTheStream(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if seen, moved := adopt(t, store, "m1"); seen != 0 || len(moved) != 1 || moved[0].Seq != 5 || moved[0].Epoch == before {
-		t.Errorf("seen %d, moved %+v; want the head of a stream that started over", seen, moved)
+	if seen, moved := adopt(t, store, "m1"); seen != 0 || len(moved) != 2 || moved[0].Seq != 5 || moved[0].Epoch == before || moved[1].Seq != 0 || moved[1].Stream != guestReader.Own() {
+		t.Errorf("seen %d, moved %+v; want the head of a stream that started over, and the guest's end", seen, moved)
 	}
 	if seen, moved := adopt(t, store, "m1"); seen != 1 || len(moved) != 0 {
 		t.Errorf("again: seen %d, moved %+v", seen, moved)
@@ -274,7 +274,7 @@ func TestAdoptionShowsNothingTwice(t *testing.T) {
 		insert into deliveries (channel, lane, target, message_id, kind, body)
 		values ('email', 'guest.example', $1, 'n', 'digest', convert_to('{"after": 2, "to": 5}', 'UTF8'))`, contact.String())
 
-	if _, moved := adopt(t, store, "m1"); len(moved) != 1 || moved[0].Seq != 7 {
+	if _, moved := adopt(t, store, "m1"); len(moved) != 2 || moved[0].Seq != 7 {
 		t.Errorf("moved %+v; want the head of the stream at 7", moved)
 	}
 	want := idsOfMessages([]postgres.Message{own}, both, []postgres.Message{first, middle, last})

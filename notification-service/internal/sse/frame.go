@@ -32,6 +32,10 @@ const (
 // script, and scripts watch for silence.
 var heartbeat = &frame{bytes: []byte("event: hb\ndata: 1\n\n"), idAt: len("event: hb\ndata: 1\n")}
 
+// adopted is the last event of a guest whom an account has taken over: a reset, so that
+// clients that do not know the reason ask for the list, and are refused with it.
+var adopted = &frame{bytes: []byte("event: reset\ndata: {\"reason\":\"guest_adopted\"}\n\n")}
+
 // notificationFrame encodes n for all clients of its stream. Clients get the JSON
 // object of n's data, with id, time and read mark in front.
 func notificationFrame(n notification.Notification, committed time.Time) *frame {

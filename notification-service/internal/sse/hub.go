@@ -99,7 +99,12 @@ func (h *Hub) Deliver(b notification.Batch, committed time.Time) {
 		h.mu.Lock()
 		t := h.topics[n.Stream]
 		h.mu.Unlock()
-		if t != nil {
+		switch {
+		case t == nil:
+		case n.Seq == 0:
+			wake(t.broadcast(adopted))
+			h.endTopic(t)
+		default:
 			measured := time.Time{} // not of one reader, see metrics
 			if n.Stream == notification.Officials {
 				h.metrics.fanoutLag.Observe(time.Since(committed).Seconds())
@@ -180,7 +185,7 @@ func (h *Hub) resync(t *topic, state syncState) {
 }
 
 // endTopic ends a topic whose stream has another epoch, as after a restore of
-// the database. Its clients come back and start over.
+// the database, or an adoption. Its clients come back and start over.
 func (h *Hub) endTopic(t *topic) {
 	h.mu.Lock()
 	if h.topics[t.name] == t {

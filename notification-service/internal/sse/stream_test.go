@@ -6,8 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
+	"github.com/cityconnect/cityconnect/platform/consumer"
 )
 
 // each runs a test with each of the writers.
@@ -152,4 +156,28 @@ func numbers(id string) string {
 		return id
 	}
 	return parts[2] + "." + parts[4]
+}
+
+// A guest whom an account takes over reads so, as the last event of the open stream.
+func TestGuestReadsOfTheAdoption(t *testing.T) {
+	each(t, func(t *testing.T, w sse.Writer) {
+		h := newHarness(t, config(w))
+		guest := uuid.NewString()
+		h.commit(guest)
+		s := h.open("/"+guest, "")
+		expect(t, s, "ready")
+		_, ends, err := h.store.Adoptions.Apply(t.Context(), "adoptions", []consumer.Parsed[postgres.Adoption]{
+			{ID: "m1", Value: postgres.Adoption{Guest: guest, Account: "ann"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.hub.Deliver(notification.Batch{Notifications: ends}, time.Now())
+		if e := expect(t, s, "reset"); string(e.Data) != `{"reason":"guest_adopted"}` {
+			t.Errorf("data %s, want that an account has taken over", e.Data)
+		}
+		if e, err := s.Next(); err == nil {
+			t.Errorf("then comes %+v, want the end", e)
+		}
+	})
 }

@@ -114,14 +114,27 @@ describe('when the session ends', () => {
   test('the other tabs get it', async () => {
     const { other } = await ends();
     await settled();
-    expect(other.received).toContainEqual({ kind: 'session-ended' });
+    expect(other.received).toContainEqual({ kind: 'session-ended', adopted: false });
   });
 
   test('a tab that gets it shows it, and asks nothing', async () => {
     const other = await otherTab();
     const page = await open();
-    other.send({ kind: 'session-ended' });
+    other.send({ kind: 'session-ended', adopted: false });
     await settled();
     expect([page.session.value, page.sessionEnded.value]).toEqual([undefined, 'session.ended']);
+  });
+
+  test('because an account has taken over the guest, every tab says so', async () => {
+    const page = await open();
+    const other = await otherTab();
+    streams()[0]?.emit('ready', 'v1.a.1');
+    signedIn = false; // the answer names no reason: another tab has had it
+    streams()[0]?.emit('reset', '', { reason: 'guest_adopted' });
+    await settled();
+    expect([page.session.value, page.sessionEnded.value, page.events]).toEqual([undefined, 'guest.adopted', ['ready']]);
+    expect(other.received).toContainEqual({ kind: 'session-ended', adopted: true });
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(urls()).toEqual(['/feed/stream']);
   });
 });

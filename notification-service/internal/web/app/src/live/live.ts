@@ -46,7 +46,7 @@ export function startLive(context?: TabContext): void {
   const joined = (tabs = joinTabs(followStreams, { onMessage, onMissed }, context));
   effect(() => {
     if (!sessionEnded.value) return;
-    joined.send({ kind: 'session-ended' });
+    joined.send({ kind: 'session-ended', adopted: sessionEnded.value === 'guest.adopted' });
     joined.restart(); // the feed is everyone's
   });
   window.addEventListener('offline', () => setConnection('offline'));
@@ -94,16 +94,24 @@ function onMessage(message: TabMessage): void {
       setConnection(message.live ? 'live' : navigator.onLine ? 'reconnecting' : 'offline');
       break;
     case 'session-ended':
-      endSession();
+      endSession(message.adopted ? 'guest-adopted' : undefined);
       break;
     case 'changed':
       for (const listener of changeListeners) listener(message.what);
       break;
     case 'event':
+      if (isAdopted(message.event)) {
+        endSession('guest-adopted');
+        void recheckSession(); // which removes the cookie
+        break;
+      }
       if (message.stream === 'notifications') position = message.event.id;
       for (const listener of listeners[message.stream]) listener(message.event);
   }
 }
+
+/** Whether it is the last event of a guest whose reports an account has taken over. */
+const isAdopted = ({ type, data }: StreamEvent) => type === 'reset' && (data as { reason?: string } | null)?.reason === 'guest_adopted';
 
 /** Events went by while this tab was away: what is shown is fetched again. */
 function onMissed(): void {

@@ -27,7 +27,7 @@ export type TabMessage =
   | { kind: 'event'; stream: StreamName; event: StreamEvent }
   | { kind: 'live'; live: boolean }
   | { kind: 'changed'; what: 'session' | 'notifications' | 'followed' }
-  | { kind: 'session-ended' };
+  | { kind: 'session-ended'; adopted: boolean };
 
 /** Hello asks the leader for a heartbeat. */
 type ChannelMessage = TabMessage | { kind: 'hello' } | { kind: 'heartbeat'; live: boolean };

@@ -1,8 +1,10 @@
 package rabbit
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"time"
 )
@@ -13,6 +15,8 @@ const (
 	// minSilence spares a broker that stalls on its disk from losing
 	// connections that ask for very frequent heartbeats.
 	minSilence = 5 * time.Second
+	// lookAgain is for how long a read takes what is in the socket already.
+	lookAgain = 100 * time.Millisecond
 	// maxPending is how many bytes may wait for the socket.
 	maxPending = 64 << 10
 )
@@ -84,6 +88,21 @@ func (c *deadlineConn) SetReadDeadline(time.Time) error { return nil }
 func (c *deadlineConn) Read(p []byte) (int, error) {
 	if err := c.limitReads(func() {}); err != nil {
 		return 0, err
+	}
+	n, err := c.Conn.Read(p)
+	if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		return n, err
+	}
+	// On a starved machine the deadline passes while what the broker has sent in time waits
+	// in the socket.
+	c.reading.Lock()
+	late := c.limit.IsZero() || time.Now().Before(c.limit)
+	if late {
+		_ = c.Conn.SetReadDeadline(time.Now().Add(lookAgain)) // the read says why
+	}
+	c.reading.Unlock()
+	if !late {
+		return n, err
 	}
 	return c.Conn.Read(p)
 }

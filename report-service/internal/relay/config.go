@@ -59,7 +59,9 @@ func (c Config) margin() time.Duration { return c.Lease / 3 }
 // heartbeat makes the broker close the connection of a paused replica before
 // its shards can be another's: the broker waits for up to three heartbeats. So
 // even a write that was interrupted between the check and the socket has no
-// effect.
+// effect. A longer one would not fit into the margin. A starved machine may lose
+// connections by it; reads take what came in time (rabbit.deadlineConn), and begin at
+// another shard each time, so that no shard is always the last.
 func (c Config) heartbeat() time.Duration {
 	return max(time.Second, (c.margin() / 4).Truncate(time.Second))
 }

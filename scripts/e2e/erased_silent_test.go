@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -19,31 +18,7 @@ import (
 // by every operation that there is, until questions and verdicts have expired.
 func TestErasedLooksSilent(t *testing.T) {
 	t.Parallel()
-	worlds := make(map[string]world)
-	var mu sync.Mutex
-	t.Run("worlds", func(t *testing.T) { // returns when all are over
-		for _, name := range []string{"silent", "silent again", "erased", "erased with a leak"} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				w := playErasure(t, name == "erased" || name == "erased with a leak", name == "erased with a leak")
-				mu.Lock()
-				defer mu.Unlock()
-				worlds[name] = w
-			})
-		}
-	})
-	if t.Failed() {
-		return
-	}
-	if worlds["silent"].differsFrom(t, worlds["silent again"]) {
-		t.Fatal("two worlds without an erasure of the reporter differ: the test cannot tell what it changes")
-	}
-	if worlds["silent"].differsFrom(t, worlds["erased"]) {
-		t.Error("reports of an erased person can be told from those of a silent one")
-	}
-	if len(worlds["silent"].differences(worlds["erased with a leak"])) == 0 {
-		t.Error("reports without a reporter look like those of a silent one: the test sees no leak")
-	}
+	compareWorlds(t, "erased/silent", playErasure)
 }
 
 // playErasure lets a resident and a caller file, and has an operator erase them, or others.

@@ -47,9 +47,11 @@ type recovery struct {
 func (t *town) fault(ctx context.Context, s *stack, name string, random *rand.Rand) (recovery, error) {
 	began := time.Now()
 	t.watchAfter(began)
+	t.lights.breaks()
 	if err := s.kinds[name](ctx, s, random); err != nil {
 		return recovery{}, err
 	}
+	t.lights.mended()
 	r := recovery{kind: name, up: time.Since(began)}
 	restored := time.Now()
 	for {

@@ -15,7 +15,10 @@
 // answered with 500 (what is away for a while is answered with 502, 503 or 504), the
 // stories of a thousand messages, chosen at random, are complete, and reconciliation
 // never called a message missing: the last line has what is missing at the end as
-// reconciliation_missing, and the most at any time as false_alarms.
+// reconciliation_missing, and the most at any time as false_alarms. Each second it also
+// looks at the operators' lights, findings and /readyz: lights_untrue are those that were
+// wrong for longer than trueWithin, which a slow machine may cause, and false_findings
+// those that name a fault while everything runs.
 //
 // The order of the faults follows from -seed alone. The last line has the sums as
 // name=value pairs; above it stands, by kind of fault, how long it took until
@@ -43,15 +46,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cityconnect/cityconnect/scripts/internal/command"
 )
 
 // errPromise says that a change or a photo was lost, a change shown twice, a story
-// incomplete, a request answered with 500, or a message called missing; the last line has
-// the figures.
-var errPromise = errors.New("not every accepted change was shown exactly once, not every photo was judged rightly, a message's story is incomplete, a request was answered with 500, or a message was called missing")
+// incomplete, a request answered with 500, a message called missing, or a finding false; the
+// last line has the figures.
+var errPromise = errors.New("not every accepted change was shown exactly once, not every photo was judged rightly, a message's story is incomplete, a request was answered with 500, a message was called missing, or a finding is false")
 
 func main() {
 	command.Main(func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdout) })
@@ -146,11 +150,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}()
 
 	alarmed := alarms{missing: make(map[string]int64)}
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		alarmed.watch(acting, t.operator)
-	}()
+	t.lights = newLights(s, t.operator)
+	var watching sync.WaitGroup
+	watching.Go(func() { alarmed.watch(acting, t.operator) })
+	watching.Go(func() { t.lights.watch(acting) })
 
 	began := time.Now()
 	recoveries, failed := t.faults(breaking, o, out)
@@ -159,7 +162,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	stopActing()
 	<-acted
-	<-watched
+	watching.Wait()
 
 	sum, err := t.settle(ctx)
 	if err := errors.Join(err, t.screens.Close()); err != nil {
@@ -173,8 +176,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	for _, err := range sum.errors[:min(5, len(sum.errors))] {
 		fmt.Fprintln(out, "answered:", err)
 	}
-	fmt.Fprintf(out, "%s reconciliation_missing=%d false_alarms=%d failed_starts=%d rejoined=%d faults=%d seed=%d seconds=%.0f\n", sum, alarmed.sum(), alarmed.highest, s.failedStarts, s.rejoined, len(recoveries), o.seed, time.Since(began).Seconds())
-	if !sum.good() || alarmed.highest > 0 {
+	for _, said := range slices.Sorted(maps.Keys(t.lights.untrue)) {
+		fmt.Fprintln(out, "untrue:", said)
+	}
+	for _, finding := range slices.Sorted(maps.Keys(t.lights.findings)) {
+		fmt.Fprintln(out, "false finding:", finding)
+	}
+	fmt.Fprintf(out, "%s reconciliation_missing=%d false_alarms=%d lights_looks=%d lights_untrue=%d false_findings=%d failed_starts=%d rejoined=%d faults=%d seed=%d seconds=%.0f\n", sum, alarmed.sum(), alarmed.highest, t.lights.looks, len(t.lights.untrue), len(t.lights.findings), s.failedStarts, s.rejoined, len(recoveries), o.seed, time.Since(began).Seconds())
+	if !sum.good() || alarmed.highest > 0 || len(t.lights.findings) > 0 {
 		failed = errors.Join(failed, errPromise)
 	}
 	return failed
@@ -199,6 +208,7 @@ func (t *town) faults(ctx context.Context, o options, out io.Writer) (recoveries
 			return recoveries, fmt.Errorf("%s: %w", kind, err)
 		}
 		recoveries = append(recoveries, r)
+		t.lights.settle(ctx)
 		fmt.Fprintf(out, "up again after %5.1f s, first %5.1f s, full %5.1f s\n", r.up.Seconds(), r.first.Seconds(), r.full.Seconds())
 	}
 	return recoveries, nil

@@ -46,6 +46,7 @@ type town struct {
 	voters    []*client.Client
 	official  *person
 	operator  *client.Client
+	lights    *lights
 	screens   *city.Screens
 	ledger    *city.Ledger // asked before mu is locked, never while it is
 

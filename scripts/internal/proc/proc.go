@@ -22,6 +22,12 @@ func Alive(pid int) bool {
 	return len(fields) > 0 && fields[0] != "Z"
 }
 
+// Stopped reports whether the process is stopped by a signal, as SIGSTOP.
+func Stopped(pid int) bool {
+	fields := stat(pid)
+	return len(fields) > 0 && fields[0] == "T"
+}
+
 // CPU returns the processor time that a process and those of its children that
 // have ended have used; false if it does not run.
 func CPU(pid int) (used time.Duration, ok bool) { return processorTime(stat(pid)) }

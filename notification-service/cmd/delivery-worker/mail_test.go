@@ -33,11 +33,7 @@ func TestKillsWhileMailing(t *testing.T) {
 	}
 	s := newSystem(t)
 	box := newMailbox(t)
-	s.env = []string{
-		"MAIL_URL=smtp+insecure://" + box.address, "MAIL_FROM=CityConnect <no-reply@city.example.org>", "PUBLIC_URL=https://city.example.org",
-		"MAIL_RATE=10000", "MAIL_RETRY_DELAYS=" + atOnce,
-	}
-	store, keys := postgres.New(s.pool, postgres.Options{Mail: true, MailDue: 2 * time.Minute}), email.NewKeys(s.keys)
+	store, keys := s.mailTo(box)
 	const readers = 10
 	for i := range readers {
 		c, hashes := contactAt(keys, fmt.Sprintf("reader%d@host%d.example.org", i, i%4))
@@ -112,6 +108,14 @@ func contactAt(keys *email.Keys, address string) (email.Contact, [][]byte) {
 	c := email.Contact{ID: uuid.New(), Lane: keys.Lane(address), Language: wording.Indonesian, Zone: "Asia/Jakarta"}
 	c.Address = keys.SealAddress(c.ID, address)
 	return c, keys.AddressHashes(address)
+}
+
+// mailTo has the workers that are started from now on send mails to box.
+func (s *system) mailTo(box *mailbox) (*postgres.DB, *email.Keys) {
+	s.env = append(s.env,
+		"MAIL_URL=smtp+insecure://"+box.address, "MAIL_FROM=CityConnect <no-reply@city.example.org>", "PUBLIC_URL=https://city.example.org",
+		"MAIL_RATE=10000", "MAIL_RETRY_DELAYS="+atOnce)
+	return postgres.New(s.pool, postgres.Options{Mail: true, MailDue: 2 * time.Minute}), email.NewKeys(s.keys)
 }
 
 // enterCaller has the link queued that proves the address of another caller.

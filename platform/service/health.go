@@ -11,8 +11,13 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// probeTimeout bounds one check. Supervisors rarely wait longer for an answer.
-const probeTimeout = 2 * time.Second
+const (
+	// probeTimeout bounds one check. Supervisors rarely wait longer for an answer.
+	probeTimeout = 2 * time.Second
+	// reportFor is for how long a report is the answer to others: anybody may ask, and
+	// each probe costs something elsewhere.
+	reportFor = time.Second
+)
 
 // A Check is one thing that a service depends on.
 type Check struct {
@@ -50,6 +55,10 @@ type Health struct {
 
 	mu   sync.Mutex
 	last map[string]Status // so that the log has changes only
+
+	reporting sync.Mutex // of both below, held while the checks run
+	states    []Status
+	at        time.Time
 }
 
 // NewHealth returns the health of a service that depends on checks. /health/detailed adds
@@ -61,9 +70,15 @@ func NewHealth(log zerolog.Logger, details Details, checks ...Check) *Health {
 // Drain makes the service not ready until it ends, so that it gets no more requests.
 func (h *Health) Drain() { h.draining.Store(true) }
 
-// Report runs all checks at once and sums them up.
-func (h *Health) Report(ctx context.Context) HealthReport {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+// probe runs all checks at once, unless they just were. Others use the states, so that it
+// goes on when the request has ended.
+func (h *Health) probe(ctx context.Context) []Status {
+	h.reporting.Lock()
+	defer h.reporting.Unlock()
+	if !h.at.IsZero() && time.Since(h.at) < reportFor {
+		return h.states
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
 	defer cancel()
 	states := make([]Status, len(h.checks))
 	var wg sync.WaitGroup
@@ -71,7 +86,13 @@ func (h *Health) Report(ctx context.Context) HealthReport {
 		wg.Go(func() { states[i] = h.run(ctx, c) })
 	}
 	wg.Wait()
+	h.states, h.at = states, time.Now()
+	return states
+}
 
+// Report sums all checks up.
+func (h *Health) Report(ctx context.Context) HealthReport {
+	states := h.probe(ctx)
 	report := HealthReport{Status: Up, Checks: make(map[string]Status, len(h.checks))}
 	for i, c := range h.checks {
 		report.Checks[c.Name] = states[i]

@@ -11,6 +11,8 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -164,11 +166,18 @@ func TestServeTellsWhyItCannot(t *testing.T) {
 	}
 }
 
+// The state is what the checks say, which run once a second however many ask.
 func TestHealth(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, testHealth)
+}
+
+func testHealth(t *testing.T) {
+	var probes atomic.Int64
 	var db, broker atomic.Bool
 	probe := func(up *atomic.Bool) func(context.Context) error {
 		return func(context.Context) error {
+			probes.Add(1)
 			if !up.Load() {
 				return errors.New("dial tcp db.internal: connection refused")
 			}
@@ -189,6 +198,7 @@ func TestHealth(t *testing.T) {
 		{false, false, false, 503, service.Down},
 		{true, true, true, 503, service.Draining},
 	} {
+		time.Sleep(time.Second) // of the bubble
 		db.Store(tt.db)
 		broker.Store(tt.broker)
 		if tt.drain {
@@ -202,6 +212,10 @@ func TestHealth(t *testing.T) {
 		}
 		if w.Code != tt.code || report.Status != tt.want || len(report.Checks) != 2 {
 			t.Errorf("%+v: got %d %+v", tt, w.Code, report)
+		}
+		before := probes.Load()
+		if h.Ready(httptest.NewRecorder(), httptest.NewRequest("GET", "/readyz", nil)); probes.Load() != before {
+			t.Errorf("%+v: another request in the same moment probes again", tt)
 		}
 		live := httptest.NewRecorder()
 		if h.Live(live, httptest.NewRequest("GET", "/livez", nil)); live.Code != 200 {

@@ -418,3 +418,52 @@ func TestListsOfAnswersAreRequired(t *testing.T) {
 		}
 	}
 }
+
+// Every GET that anybody may ask without signing in stands in the manual with its cost, so
+// that none is added without a thought about who pays for it.
+func TestPublicReadsAreListed(t *testing.T) {
+	t.Parallel()
+	public := make(map[string]bool)
+	for _, name := range []string{"report-service", "notification-service", "open311"} {
+		type security []map[string]any
+		var document struct {
+			Security security
+			Paths    map[string]map[string]yaml.Node
+		}
+		if err := yaml.Unmarshal([]byte(read(t, "docs/openapi/"+name+".yaml")), &document); err != nil {
+			t.Fatal(err)
+		}
+		for path, operations := range document.Paths {
+			get, ok := operations["get"]
+			if !ok {
+				continue
+			}
+			operation := struct{ Security security }{document.Security}
+			if err := get.Decode(&operation); err != nil {
+				t.Fatal(err)
+			}
+			if len(operation.Security) == 0 || slices.ContainsFunc(operation.Security, func(one map[string]any) bool { return len(one) == 0 }) {
+				public[path] = true
+			}
+		}
+	}
+	_, section, _ := strings.Cut(read(t, "docs/performance.md"), "### Reads without sign-in\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	listed := make(map[string]bool)
+	for line := range strings.Lines(section) {
+		operations, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+		for _, path := range regexp.MustCompile("`(/[^`]+)`").FindAllStringSubmatch(operations, -1) {
+			if listed[path[1]] = true; !public[path[1]] {
+				t.Errorf("%s is listed, but is not a GET without sign-in", path[1])
+			}
+		}
+	}
+	for path := range public {
+		if !listed[path] {
+			t.Errorf("GET %s needs no sign-in, and has no row in docs/performance.md, Reads without sign-in: what does it cost, and what bounds that?", path)
+		}
+	}
+	if len(public) < 20 {
+		t.Errorf("%d operations need no sign-in: the documents are not read rightly", len(public))
+	}
+}

@@ -102,7 +102,14 @@ func TestHealthParts(t *testing.T) { //nolint:funlen // most of it is the table
 
 		{"photos", "photos", nil, good},
 		{"no photos", "photos", func(c *api.HealthConfig) { c.Storage = nil }, monitor.Reading{State: monitor.Off}},
-		{"no photos to compare", "reconciliation", func(c *api.HealthConfig) { c.Storage = nil }, monitor.Reading{State: monitor.Off}},
+		{"no photos to compare", "reconciliation", func(c *api.HealthConfig) {
+			c.Storage, c.Compared = nil, func(context.Context) ([]reconciliation.Summary, error) { return nil, nil }
+		}, monitor.Reading{State: monitor.Off}},
+		{"deleted by hand", "reconciliation", func(c *api.HealthConfig) {
+			c.Storage, c.Compared = nil, func(context.Context) ([]reconciliation.Summary, error) {
+				return []reconciliation.Summary{{Group: "outbox", Figures: reconciliation.Figures{Deleted: 1}}}, nil
+			}
+		}, monitor.Reading{State: monitor.Bad, Cause: monitor.Deleted, Names: []string{"outbox"}, Count: 1}},
 		{"compared, no database", "reconciliation", func(c *api.HealthConfig) { c.Database = away }, monitor.UnknownFor(monitor.NoDatabase)},
 		{"lost", "reconciliation", func(c *api.HealthConfig) {
 			c.Compared = func(context.Context) ([]reconciliation.Summary, error) {

@@ -198,7 +198,7 @@ func testHealth(t *testing.T) {
 		{false, false, false, 503, service.Down},
 		{true, true, true, 503, service.Draining},
 	} {
-		time.Sleep(time.Second) // of the bubble
+		time.Sleep(time.Second) //nolint:forbidigo // the clock is synctest's
 		db.Store(tt.db)
 		broker.Store(tt.broker)
 		if tt.drain {

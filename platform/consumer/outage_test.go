@@ -139,7 +139,7 @@ func (s *slow) Apply(ctx context.Context, queue string, batch []consumer.Message
 }
 
 // A broker that ends a subscription because a message takes too long closes the channel,
-// or since 4.3 cancels the consumer, which goes on with what it has in hand. The worker
+// or since 4.3 cancels the consumer, which finishes what it has in hand. The worker
 // subscribes again, and each message has its effect once.
 func TestConsumerTimeout(t *testing.T) {
 	t.Parallel()

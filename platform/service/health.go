@@ -70,8 +70,8 @@ func NewHealth(log zerolog.Logger, details Details, checks ...Check) *Health {
 // Drain makes the service not ready until it ends, so that it gets no more requests.
 func (h *Health) Drain() { h.draining.Store(true) }
 
-// probe runs all checks at once, unless they just were. Others use the states, so that it
-// goes on when the request has ended.
+// probe runs all checks at once, or returns their states of up to a second ago. The end of
+// the request does not end the checks, because other requests use their states.
 func (h *Health) probe(ctx context.Context) []Status {
 	h.reporting.Lock()
 	defer h.reporting.Unlock()

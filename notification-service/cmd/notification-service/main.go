@@ -42,7 +42,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	if err != nil {
 		return err
 	}
-	_ = core.eraser.Refresh(ctx) // Run goes on with it
+	_ = core.eraser.Refresh(ctx) // Run retries
 	return program.Run(ctx,
 		[]program.Part{
 			core.groups.Run, core.schedule.Run, core.eraser.Run,

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -159,4 +160,41 @@ func TestLastRunStopsTheServers(t *testing.T) {
 	byHand("test-up")
 	c.end()
 	seen("start stop start stop start stop start")
+}
+
+// A broker that refuses each new queue is started again after three refusals, and one that
+// is slow, away or refuses once is not.
+func TestBrokerThatRefusesIsMended(t *testing.T) {
+	t.Parallel()
+	const watch = `set -euo pipefail
+source <(sed -n '/^mend_broker()/,/^}/p' scripts/testing.sh)
+rounds=0
+sleep() { ((++rounds <= $(wc -w <<<"$ANSWERS"))); }
+curl() { [[ " $* " != *' PUT '* ]] || { set -- $ANSWERS; printf '%s' "${!rounds}"; }; }
+TEST_RABBITMQ_MANAGEMENT_URL=none
+mend_broker
+`
+	for answers, want := range map[string]int{"201 201 201 201": 0, "400 500 201 400 400": 0, "000 000 000 000": 0, "400 500 400 201": 1, "400 400 400 400 400 400": 2} {
+		dir := t.TempDir()
+		testing, err := os.ReadFile("../testing.sh")
+		if err == nil {
+			err = os.Mkdir(filepath.Join(dir, "scripts"), 0o750)
+		}
+		if err == nil {
+			err = errors.Join(os.WriteFile(filepath.Join(dir, "scripts/testing.sh"), testing, 0o600),
+				os.WriteFile(filepath.Join(dir, "scripts/stack"), []byte("#!/bin/sh\necho \"$@\" >>mended\n"), 0o755)) //nolint:gosec // a program
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), "bash", "-c", watch)
+		cmd.Dir, cmd.Env = dir, append(environment(), "ANSWERS="+answers)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v: %s", answers, err, out)
+		}
+		mended, _ := os.ReadFile(filepath.Join(dir, "mended")) // absent without
+		if got := strings.Count(string(mended), "test-mend\n"); got != want {
+			t.Errorf("answered %q: mended %d times, want %d", answers, got, want)
+		}
+	}
 }

@@ -48,13 +48,8 @@ test_start() {
   password=$(secret "$test_known.password")
   mapfile -t ports < <(test_ports)
   say "starting PostgreSQL and RabbitMQ for the tests in ${TEST_DATA:-$test_dir}"
-  # shellcheck disable=SC2086 # settings are separated by white space
-  postgres_start "$test_dir/postgres" "${ports[0]}" "$test_known.password" ${TEST_POSTGRES_SETTINGS:-}
-  # Tests delete their queues. When a file of the log of all quorum queues is full,
-  # RabbitMQ moves what is in it to a file of each queue, and may crash where a queue
-  # was just deleted (rabbitmq/ra#484): this file is larger than what a run writes.
-  rabbitmq_start "$test_dir/rabbitmq" "$(IFS=, && echo "${ports[*]:1:5}")" "$test_known.password" \
-    -statistics 500ms -log-file $((1 << 30))
+  postgres_start "$test_dir/postgres" "${ports[0]}" "$test_known.password" ${TEST_UNSYNCED:+fsync=off full_page_writes=off}
+  test_broker_start
   (
     umask 077
     cat >"$test_dir/env" <<ENV
@@ -63,6 +58,25 @@ export TEST_RABBITMQ_URL='amqp://cityconnect:$password@127.0.0.1:${ports[1]}/'
 export TEST_RABBITMQ_MANAGEMENT_URL='http://cityconnect:$password@127.0.0.1:${ports[2]}'
 ENV
   )
+}
+
+test_broker_start() {
+  local ports
+  mapfile -t ports <"$test_known.ports"
+  # Tests delete their queues. When a file of the log of all quorum queues is full,
+  # RabbitMQ moves what is in it to a file of each queue, and may crash where a queue
+  # was just deleted (rabbitmq/ra#484): this file is larger than what a run writes.
+  rabbitmq_start "$test_dir/rabbitmq" "$(IFS=, && echo "${ports[*]:1:5}")" "$test_known.password" \
+    -statistics 500ms -log-file $((1 << 30)) ${TEST_UNSYNCED:+-unsynced}
+}
+
+# test_mend stops the broker and starts it on what it has, and keeps its words.
+test_mend() {
+  say 'the tests'"'"' RabbitMQ refuses new queues; starting it again. Of its log:'
+  grep -vE 'Channel error|channel exception|closed TCP|^[^[]*\[[a-z]*\] <[^>]*> *$' "$test_dir/rabbitmq.log" |
+    grep -E '\[(error|critical)\] <[^>]*> [^ ]' | head -n 40 | cut -c1-300 >&2 || true
+  rabbitmq_stop "$test_dir/rabbitmq"
+  test_broker_start
 }
 
 # test_ports prints the ports of the last run if they are still free, else others.

@@ -35,6 +35,9 @@ type RabbitMQ struct {
 	// LogFile is the size in bytes at which a file of the quorum queues' log is full,
 	// 64 MiB if it is 0. The contents of the present file are in memory, too.
 	LogFile int64
+	// Unsynced leaves it to the system when what quorum queues write reaches the disk:
+	// for what need not survive the machine.
+	Unsynced bool
 	// Node is the node's name, "cityconnect" if it is empty. Nodes has the names of
 	// all nodes of its cluster; without any it stays alone. They recognise each other
 	// by Cookie; a node alone makes its own.
@@ -113,8 +116,12 @@ management.ssl.keyfile = %[3]s
 		conf += fmt.Sprintf("prometheus.tcp.ip = 127.0.0.1\nprometheus.tcp.port = %d\n", r.Ports.Metrics)
 		plugins = "[rabbitmq_management,rabbitmq_prometheus]."
 	}
+	advanced := "[]."
+	if r.Unsynced {
+		advanced = "[{ra, [{wal_sync_method, none}]}]."
+	}
 	for name, content := range map[string]string{
-		"rabbitmq.conf": conf, "enabled_plugins": plugins + "\n", "advanced.config": "[].\n", "rabbitmq-env.conf": "",
+		"rabbitmq.conf": conf, "enabled_plugins": plugins + "\n", "advanced.config": advanced + "\n", "rabbitmq-env.conf": "",
 	} {
 		if err := os.WriteFile(filepath.Join(r.Dir, name), []byte(content), 0o600); err != nil {
 			return err

@@ -137,6 +137,7 @@ func parse(args []string) (*servers, error) {
 	flags.Var(&s.rabbitmq.Ports, "ports", "the five `ports` of RabbitMQ: AMQP, management, metrics, distribution, port mapper")
 	flags.DurationVar(&s.rabbitmq.StatisticsInterval, "statistics", 5*time.Second, "how old RabbitMQ's statistics can be")
 	flags.Int64Var(&s.rabbitmq.LogFile, "log-file", 0, "the `bytes` of a file of RabbitMQ's quorum queues, 64 MiB by default")
+	flags.BoolVar(&s.rabbitmq.Unsynced, "unsynced", false, "whether RabbitMQ leaves it to the system when the disk has what its quorum queues write")
 	flags.StringVar(&s.rabbitmq.Node, "node", "", "`name` of the RabbitMQ node")
 	nodes := flags.String("nodes", "", "`names` of all nodes of its cluster, with commas")
 	cookieFile := flags.String("cookie", "", "`file` with what the nodes know each other by")

@@ -23,6 +23,10 @@ if ! scripts/pin-images.sh check; then
 fi
 git diff --quiet HEAD || echo 'release: changes that are not committed are left out'
 
+# What only a stack for looking at the programs has, and a city's does not: the servers'
+# starter, the mailbox and the demo.
+stack_programs=(./cmd/servers ./cmd/mailbox ./cmd/demo)
+
 # build SOURCES OUT ARCHITECTURE compiles as deploy/Dockerfile does.
 build() {
   local module flags
@@ -31,6 +35,8 @@ build() {
     GOWORK=off CGO_ENABLED=0 GOOS=linux GOARCH=$3 GOFLAGS=-buildvcs=false \
       go -C "$1/$module" build -trimpath -ldflags="-s -w ${flags//-dirty/}" -o "$2/" ./cmd/...
   done
+  GOWORK=off CGO_ENABLED=0 GOOS=linux GOARCH=$3 GOFLAGS=-buildvcs=false \
+    go -C "$1/scripts" build -trimpath -ldflags="-s -w ${flags//-dirty/}" -o "$2/demo/" "${stack_programs[@]}"
 }
 
 # pack FOLDER FILE makes an archive in which nothing depends on when and by whom.
@@ -53,9 +59,11 @@ for architecture in amd64 arm64; do
     echo 'release: two builds differ' >&2
     exit 1
   }
-  for program in "$work/$name"/*; do
+  for program in "$work/$name"/* "$work/$name"/demo/*; do
+    [[ -f $program ]] || continue
     "$work/sbom" -version "$version" "$program" >"$release/$(basename "$program")-$version-linux-$architecture.cdx.json"
   done
+  (cd "$work/first" && go run ./scripts/cmd/notices scripts) >"$work/$name/demo/third-party-notices.txt"
   cp LICENSE deploy/third-party-notices.txt "$work/$name/"
   cp "$work/first/notification-service/internal/web/dist/third-party-notices.txt" "$work/$name/page-notices.txt"
   (cd "$work/first/deploy" && cp -r --parents "${installed[@]}" "$work/$name/")

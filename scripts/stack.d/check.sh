@@ -16,10 +16,12 @@ check_up() {
   check_number REPLICAS "$replicas" 1 99 || true
   [[ $rabbitmq_nodes == [13] ]] || fault "RABBITMQ_NODES must be 1 or 3, not '$rabbitmq_nodes'"
   [[ $postgres_nodes == [13] ]] || fault "POSTGRES_NODES must be 1 or 3, not '$postgres_nodes'"
-  [[ $1 != native ]] || check_go
+  find_release
+  # With Compose the images compile theirs, and only the demo is of this machine.
+  [[ -n $archive || ($1 == compose && ${command:-} != demo) ]] || check_go
   ((${#faults[@]})) || check_ports "$1"
   check_disk "$state" "$disk_needed" STACK_DIR
-  if [[ $1 == native ]] && has go; then
+  if [[ $1 == native && -z $archive ]] && has go; then
     check_disk "$(go env GOCACHE)" "$cache_needed" GOCACHE
   fi
   report_faults
@@ -46,7 +48,7 @@ check_go() {
   local wanted version
   wanted=$(sed -n 's/^go //p' "$root/go.work")
   if ! has go; then
-    fault "Go $wanted or newer must be installed: https://go.dev/doc/install"
+    fault "Go $wanted or newer must be installed: https://go.dev/doc/install; or the archive of the checked-out release must be beside this folder, with its SHA256SUMS"
     return
   fi
   version=$(cd / && GOTOOLCHAIN=local go env GOVERSION 2>/dev/null) || version=unknown

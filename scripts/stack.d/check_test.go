@@ -16,7 +16,7 @@ import (
 func checkout(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, pattern := range []string{"stack", "test-servers.sh", "testing.sh", "stack.d/*.sh", "../go.work", "../.env.example", "../docker-compose.yml", "../deploy/compose.*.yml"} {
+	for _, pattern := range []string{"stack", "test-servers.sh", "testing.sh", "version.sh", "stack.d/*.sh", "../go.work", "../.env.example", "../docker-compose.yml", "../deploy/compose.*.yml"} {
 		files, err := filepath.Glob(filepath.Join("..", pattern))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, error %v", pattern, len(files), err)

@@ -49,6 +49,26 @@ die() {
   exit 1
 }
 
+# timed runs a command, and prints a line with its seconds once it is done. Without a
+# text it prints nothing: timed TEXT COMMAND…
+timed() {
+  local text=$1 began=$SECONDS
+  shift
+  "$@" # no `||`, which would let the command go on after a failure
+  [[ -z $text ]] || say "$text ($((SECONDS - began)) s)"
+}
+
+# logged runs a command with its output in a log, the end of which is shown when it
+# fails: logged NAME COMMAND…
+logged() {
+  local log=$state/logs/$1.log
+  mkdir -p "$state/logs"
+  "${@:2}" >"$log" 2>&1 || {
+    tail -n 30 "$log" >&2
+    die "$1 failed; its log is $log"
+  }
+}
+
 has() { command -v "$1" >/dev/null 2>&1; }
 
 is_root() { [[ $(id -u) == 0 ]]; }

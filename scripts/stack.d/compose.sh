@@ -61,11 +61,12 @@ compose_up() {
   local version revision # what the programs say that they are
   read -r version revision < <("$root/scripts/version.sh") || true
   export BUILD_VERSION=${BUILD_VERSION:-$version} BUILD_REVISION=${BUILD_REVISION:-$revision}
-  compose up -d --build --wait --remove-orphans \
+  timed "built the images" logged build compose build
+  timed "started the containers" logged up compose up -d --wait --remove-orphans \
     --scale report-service="$replicas" --scale notification-service="$replicas" --scale delivery-worker="$replicas" \
-    --scale photo-worker="$replicas" >&2
+    --scale photo-worker="$replicas"
   remember compose
-  say "up: $(page_address)"
+  say "up: $(page_address) ($SECONDS s)"
   ! own_mailbox || say "mails: $(mailbox_address)"
 }
 

@@ -7,7 +7,7 @@ gateway_dir=$native_dir/gateway
 
 # gateway_up starts nginx, or tells it of a changed configuration.
 gateway_up() {
-  local pidfile=$native_dir/gateway.pid log=$state/logs/gateway.log before after master workers=()
+  local pidfile=$native_dir/gateway.pid log=$state/logs/gateway.log before after master workers=() started=''
   mkdir -p "$gateway_dir" "$state/logs"
   "$root/deploy/nginx/certificate.sh" "$gateway_dir/certificates"
   before=$(cat "$gateway_dir"/*.conf 2>/dev/null | cksum)
@@ -23,10 +23,10 @@ gateway_up() {
     fi
   else
     gateway_down
-    say "starting the gateway on ports $gateway_port and $gateway_tls_port (TLS)"
+    started="started the gateway on ports $gateway_port and $gateway_tls_port (TLS)"
     start "$pidfile" "$log" "$(find_program nginx)" -c "$gateway_dir/nginx.conf" -p "$gateway_dir/" -e stderr
   fi
-  wait_for "the gateway" "$pidfile" "$log" http_ok "$gateway_port" /gateway/livez
+  timed "$started" wait_for "the gateway" "$pidfile" "$log" http_ok "$gateway_port" /gateway/livez
 }
 
 # accept_no_more succeeds once processes of nginx have ended, or only finish what they

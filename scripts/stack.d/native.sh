@@ -18,20 +18,26 @@ native_up() {
   fi
   need_packages "${packages[@]}" &
   install=$!
-  servers_build
+  if [[ -n $archive ]]; then
+    timed "took the programs of $(basename "$archive")" unpack_release
+  else
+    timed "compiled what starts the servers" servers_build
+  fi
   wait "$install" || exit 1
   remember_nodes
-  native_build "$@" &
-  build=$!
+  build=''
+  if [[ -z $archive ]]; then
+    timed "compiled the services" native_build "$@" &
+    build=$!
+  fi
   native_servers
-  wait "$build" || die "the build failed"
-  native_migrate report
-  native_migrate notification
+  [[ -z $build ]] || wait "$build" || exit 1
+  timed "migrated the databases" native_migrate
   mailbox_up
   services_up
   gateway_up
   remember native
-  say "up: $(page_address)"
+  say "up: $(page_address) ($SECONDS s)"
   ! own_mailbox || say "mails: $(mailbox_address)"
 }
 
@@ -39,7 +45,6 @@ native_receiver() { echo 127.0.0.1; }
 
 # native_build compiles the programs while the servers start.
 native_build() {
-  say "building the services"
   build ./report-service/cmd/{report-service,photo-worker} ./notification-service/cmd/{notification-service,delivery-worker} \
     ./migrations/cmd/migrate ./scripts/cmd/mailbox "$@"
 }
@@ -71,8 +76,7 @@ native_servers() {
     postgres_stop "$native_dir/postgres" # the single server of before, if it runs
     patroni_start "$password"
   elif patroni_stop; then
-    running "$native_dir/postgres.pid" || say "starting PostgreSQL on port $postgres_port"
-    postgres_start "$native_dir/postgres" "$postgres_port" "$password"
+    timed "$(unless_running postgres "started PostgreSQL on port $postgres_port")" postgres_start "$native_dir/postgres" "$postgres_port" "$password"
   fi
   (
     export PGHOST=127.0.0.1 PGPORT=$postgres_port PGUSER=cityconnect PGPASSWORD PATH
@@ -87,12 +91,15 @@ native_servers() {
     rabbitmq_stop "$native_dir/rabbitmq" # the single node of before, if it runs
     cluster_start "$native_dir/secrets/rabbitmq/password"
   elif cluster_stop; then
-    running "$native_dir/rabbitmq.pid" || say "starting RabbitMQ on port $amqp_port"
-    rabbitmq_start "$native_dir/rabbitmq" "$amqp_port,$management_port,$metrics_port,$dist_port,$epmd_port" \
+    timed "$(unless_running rabbitmq "started RabbitMQ on port $amqp_port")" rabbitmq_start "$native_dir/rabbitmq" "$amqp_port,$management_port,$metrics_port,$dist_port,$epmd_port" \
       "$native_dir/secrets/rabbitmq/password"
   fi
   SECRETS=$native_dir/secrets/rabbitmq RABBITMQ_VHOST=$vhost "$root/deploy/rabbitmq/users.sh" "127.0.0.1:$management_port" 9>&-
 }
+
+# unless_running prints a text unless the process of that name runs: what `timed` says
+# is what was done.
+unless_running() { running "$native_dir/$1.pid" || echo "$2"; }
 
 # native_ports reads the servers' ports. They are chosen once, and again for a
 # server that does not run while something else took one of its ports.
@@ -125,8 +132,11 @@ ports_usable() {
 }
 
 native_migrate() {
-  DATABASE_URL='' DATABASE_URL_FILE=$native_dir/secrets/migrate/$1_database_url \
-    "$state/bin/migrate" up -database "$1" >&2 9>&-
+  local database
+  for database in report notification; do
+    DATABASE_URL='' DATABASE_URL_FILE=$native_dir/secrets/migrate/${database}_database_url \
+      logged migrate "$state/bin/migrate" up -database "$database" 9>&-
+  done
 }
 
 # native_down stops everything; the data stays.

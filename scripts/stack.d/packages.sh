@@ -55,7 +55,7 @@ need_packages() {
     die "not installed: ${packages[*]}. Install these without starting any system server, then try again:
 $(manual_commands "${packages[@]}")"
   fi
-  install_packages "${packages[@]}"
+  timed "installed ${packages[*]}: programs only, no system server is started" install_packages "${packages[@]}"
 }
 
 manual_commands() {
@@ -71,7 +71,6 @@ TEXT
 
 # install_packages runs apt with every server's start denied.
 install_packages() {
-  say "installing $* (programs only; no system server is started)"
   local log=$state/logs/apt.log
   mkdir -p "$state/logs"
   deny_server_starts

@@ -8,14 +8,7 @@ servers() { "$state/bin/servers" "$@" 9>&-; }
 # server_ready asks whether a server answers; why it does not is of no interest.
 server_ready() { servers ready "$@" 2>/dev/null; }
 
-servers_build() { build ./scripts/cmd/servers || die "the build failed"; }
-
-# build compiles programs into the stack's own folder as the images have them: they
-# call no C, and nobody debugs them. Leaving out what a debugger reads takes a
-# quarter off the first build.
-build() {
-  (cd "$root" && CGO_ENABLED=0 go build -ldflags="-s -w $(scripts/version.sh flags)" -gcflags=all=-dwarf=false -o "$state/bin/" "$@") 9>&-
-}
+servers_build() { build ./scripts/cmd/servers; }
 
 # postgres_start starts the server of a folder unless it runs, and waits until it
 # answers: postgres_start DIR PORT PASSWORD_FILE [SETTING…]

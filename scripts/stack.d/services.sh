@@ -35,9 +35,8 @@ mailbox_up() {
   fi
   mkdir -p "$native_dir"
   echo "$ports" >"$noted"
-  say "starting the mailbox on port $mailbox_port"
   start "$pidfile" "$log" "$state/bin/mailbox" -smtp "127.0.0.1:$mailbox_smtp_port" -http "127.0.0.1:$mailbox_port"
-  wait_for mailbox "$pidfile" "$log" http_ok "$mailbox_port" /
+  timed "started the mailbox on port $mailbox_port" wait_for mailbox "$pidfile" "$log" http_ok "$mailbox_port" /
 }
 
 mailbox_down() { stop "$native_dir/mailbox.pid" TERM 5; }
@@ -87,10 +86,9 @@ replica_up() {
     return
   fi
   replica_stop "$name"
-  say "starting $name on port $port"
   start "$pidfile" "$log" env "${environment[@]}" "$state/bin/$(program "$1")"
   [[ $1 != photo ]] || give_way "$(pid_of "$pidfile")"
-  wait_for "$name" "$pidfile" "$log" http_ok "$port" /readyz
+  timed "started $name on port $port" wait_for "$name" "$pidfile" "$log" http_ok "$port" /readyz
   echo "$stamp" >"$native_dir/$name.stamp"
 }
 

@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-.PHONY: help help-all up down status logs clean demo page docs docs-serve screenshots outdated build test test-quick test-servers check \
+.PHONY: help help-all up down status logs clean demo dev page docs docs-serve screenshots outdated build test test-quick test-servers check \
   lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-channels bench-streams bench-fair bench-pressure bench-page \
   test-kubernetes chaos chaos-cluster chaos-stream bench-compare
 
@@ -41,6 +41,9 @@ clean: ## stop everything and remove all data and built programs
 
 demo: ## start the stack and walk the main job on sample reports
 	@scripts/stack demo
+
+dev: ## the running stack with hot reload of the page, and programs built and restarted when they change
+	@scripts/dev.sh
 
 page: ## build the page that notification-service embeds; needs Node.js 20.19, 22.13, 24 or later
 	@scripts/page.sh build

@@ -18,12 +18,13 @@ import (
 )
 
 // newLongOutage returns a consumer on servers of its own. The broker ends a subscription
-// that has a message in hand for longer than one is to stay there, and gives up a message
-// at its second delivery after the first.
+// that has a message in hand for twice as long as one is to stay there, which is six times
+// the time of an effect, and gives up a message at its second delivery after the first.
 func newLongOutage(t *testing.T, options ...consumertest.Option) (*consumertest.Harness, *pgtest.Server) {
 	t.Helper()
 	broker, database := rabbittest.StartServer(t), pgtest.StartServer(t)
-	broker.SetConsumerTimeout(15 * time.Second)
+	const effect = 2 * time.Second // a busy machine takes one for ten messages
+	broker.SetConsumerTimeout(12 * effect)
 	broker.SetDeliveryLimit("/", `^queue\.[a-z_]+$`, 1)
 	pool, err := pgxpool.New(t.Context(), database.Create(migrations.Notification))
 	if err != nil {
@@ -31,7 +32,7 @@ func newLongOutage(t *testing.T, options ...consumertest.Option) (*consumertest.
 	}
 	t.Cleanup(pool.Close)
 	h := consumertest.On(t, broker.URL(), pool)
-	h.Start(append(options, consumertest.WithConfig(func(c *consumer.Config) { c.ApplyTimeout = time.Second }))...)
+	h.Start(append(options, consumertest.WithConfig(func(c *consumer.Config) { c.ApplyTimeout = effect }))...)
 	h.WaitSubscribed(1)
 	return h, database
 }
@@ -49,7 +50,7 @@ func TestLongOutageOfTheDatabase(t *testing.T) {
 		{"stopped", server.Stop, server.Start},
 		{"frozen", server.Pause, server.Resume},
 	} {
-		const n = 100
+		const n = 30 // more than the workers have in hand
 		fault.down()
 		h.Publish(h.Votes(n, "alice")...)
 		published += n

@@ -12,6 +12,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // An Entry is something that an operator did, to which dead letter, replay or
@@ -35,28 +37,16 @@ func Write(ctx context.Context, tx pgx.Tx, e Entry) error {
 	if e.Detail == nil {
 		e.Detail = json.RawMessage("{}")
 	}
-	_, err := tx.Exec(ctx, `
+	return pgpool.Exec(ctx, tx, "write audit", `
 		insert into operations_audit (actor, action, dead_letter_id, replay_id, queue, detail)
 		values ($1, $2, $3, $4, $5, $6)`,
 		e.Actor, e.Action, e.DeadLetter, e.Replay, e.Queue, e.Detail)
-	if err != nil {
-		return fmt.Errorf("write audit: %w", err)
-	}
-	return nil
 }
 
 // List returns what operators did, the latest first, below id before; before 0
 // begins at the latest.
 func List(ctx context.Context, pool *pgxpool.Pool, before int64, limit int) ([]Entry, error) {
-	rows, err := pool.Query(ctx, `
+	return pgpool.Collect(ctx, pool, "read audit", pgx.RowToStructByPos[Entry], `
 		select id, at, actor, action, dead_letter_id, replay_id, queue, detail from operations_audit
 		where $1::bigint = 0 or id < $1 order by id desc limit $2`, before, limit)
-	if err != nil {
-		return nil, fmt.Errorf("read audit: %w", err)
-	}
-	entries, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Entry])
-	if err != nil {
-		return nil, fmt.Errorf("read audit: %w", err)
-	}
-	return entries, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/platform/failure"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // A Statement is the whole effect of a message.
@@ -66,8 +67,8 @@ func Each(ctx context.Context, pool *pgxpool.Pool, statements []Statement,
 			if refused.Code != lockNotAvailable {
 				failed(places[n], err)
 			}
-			if _, err := tx.Exec(ctx, `rollback to savepoint each`); err != nil {
-				return fmt.Errorf("take back a statement: %w", err)
+			if err := pgpool.Exec(ctx, tx, "take back a statement", `rollback to savepoint each`); err != nil {
+				return err
 			}
 			if refused.Code == lockNotAvailable {
 				return nil

@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -193,14 +192,11 @@ func Note(ctx context.Context, tx pgx.Tx, queue string, batch []Message) (fresh 
 	for i, m := range batch {
 		ids[i] = m.ID
 	}
-	rows, err := tx.Query(ctx, NoteSQL+`select message_id from fresh`, queue, ids)
-	if err != nil {
-		return nil, fmt.Errorf("note messages: %w", err)
-	}
 	isNew := make(map[string]bool, len(batch))
 	var id string
-	if _, err := pgx.ForEachRow(rows, []any{&id}, func() error { isNew[id] = true; return nil }); err != nil {
-		return nil, fmt.Errorf("note messages: %w", err)
+	err = pgpool.ForEach(ctx, tx, "note messages", []any{&id}, func() error { isNew[id] = true; return nil }, NoteSQL+`select message_id from fresh`, queue, ids)
+	if err != nil {
+		return nil, err
 	}
 	for _, m := range batch {
 		if isNew[m.ID] {

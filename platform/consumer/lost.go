@@ -13,6 +13,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/audit"
 	"github.com/cityconnect/cityconnect/platform/failure"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
@@ -41,21 +42,13 @@ type lostDetail struct {
 // LostQueues returns the queues that were lost and whose messages nobody has said
 // to be published again.
 func LostQueues(ctx context.Context, pool *pgxpool.Pool) ([]LostQueue, error) {
-	rows, err := pool.Query(ctx, `
+	return pgpool.Collect(ctx, pool, "read lost queues", pgx.RowToStructByPos[LostQueue], `
 		with recent as (
 		  select id, action, queue, detail from (select * from operations_audit order by id desc limit $3) a where action in ($1, $2)
 		)
 		select queue, min((detail->>'since')::timestamptz) from recent l
 		where action = $1 and not exists (select from recent r where r.action = $2 and r.queue = l.queue and r.id > l.id)
 		group by queue order by queue`, audit.QueueLost, audit.QueueRepublished, auditedBack)
-	if err != nil {
-		return nil, fmt.Errorf("read lost queues: %w", err)
-	}
-	lost, err := pgx.CollectRows(rows, pgx.RowToStructByPos[LostQueue])
-	if err != nil {
-		return nil, fmt.Errorf("read lost queues: %w", err)
-	}
-	return lost, nil
 }
 
 // Republished notes that what the lost queues had was published again from since

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/platform/audit"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // A store is what a Consumer keeps in the database besides the effects: the
@@ -40,52 +41,35 @@ func (s *store) writable(ctx context.Context) error {
 // start records that a message of queue, which a process had when it died, is
 // started again. It returns how often that happened, this time included.
 func (s *store) start(ctx context.Context, queue, messageID string) (int, error) {
-	var starts int
-	err := s.pool.QueryRow(ctx, `
+	return pgpool.Value[int](ctx, s.pool, "record start of message", `
 		insert into message_starts as s (queue, message_id, starts)
 		values ($1, $2, 1)
 		on conflict (queue, message_id) do update
 		set starts = s.starts + 1, started_at = now()
-		returning starts`, queue, messageID).Scan(&starts)
-	if err != nil {
-		return 0, fmt.Errorf("record start of message: %w", err)
-	}
-	return starts, nil
+		returning starts`, queue, messageID)
 }
 
 // await notes that messages wait, and takes back their starts: the process has not died
 // of them. The note goes when they come to an end.
 func (s *store) await(ctx context.Context, queue string, messageIDs []string) error {
-	_, err := s.pool.Exec(ctx, `
+	return pgpool.Exec(ctx, s.pool, "note waiting messages", `
 		insert into message_starts (queue, message_id, starts)
 		select $1, id, 0 from unnest($2::text[]) as m (id) order by id
 		on conflict (queue, message_id) do update set started_at = now(), starts = 0`, queue, messageIDs)
-	if err != nil {
-		return fmt.Errorf("note waiting messages: %w", err)
-	}
-	return nil
 }
 
 // giveBack takes back the last start of a message.
 func (s *store) giveBack(ctx context.Context, queue, messageID string) error {
-	_, err := s.pool.Exec(ctx, `
+	return pgpool.Exec(ctx, s.pool, "take back start of message", `
 		with earlier as (
 			update message_starts set starts = starts - 1 where queue = $1 and message_id = $2 and starts > 1
 		)
 		delete from message_starts where queue = $1 and message_id = $2 and starts = 1`, queue, messageID)
-	if err != nil {
-		return fmt.Errorf("take back start of message: %w", err)
-	}
-	return nil
 }
 
 // finish removes the starts of a message that has ended.
 func (s *store) finish(ctx context.Context, queue, messageID string) error {
-	_, err := s.pool.Exec(ctx, `delete from message_starts where queue = $1 and message_id = $2`, queue, messageID)
-	if err != nil {
-		return fmt.Errorf("remove starts of message: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.pool, "remove starts of message", `delete from message_starts where queue = $1 and message_id = $2`, queue, messageID)
 }
 
 // previousSQL looks up each id by itself. A message that is a dead letter, or was one
@@ -112,19 +96,15 @@ func (s *store) previous(ctx context.Context, queue string, ids []uuid.UUID) (lo
 // poolSettings returns what operators set for the worker pools, by queue; one
 // that no operator has touched is missing.
 func (s *store) poolSettings(ctx context.Context) (map[string]PoolSettings, error) {
-	rows, err := s.pool.Query(ctx, `select queue, concurrency, prefetch, paused from worker_pools`)
-	if err != nil {
-		return nil, fmt.Errorf("read worker pools: %w", err)
-	}
 	pools := make(map[string]PoolSettings)
 	var queue string
 	var p PoolSettings
-	_, err = pgx.ForEachRow(rows, []any{&queue, &p.Concurrency, &p.Prefetch, &p.Paused}, func() error {
+	err := pgpool.ForEach(ctx, s.pool, "read worker pools", []any{&queue, &p.Concurrency, &p.Prefetch, &p.Paused}, func() error {
 		pools[queue] = p
 		return nil
-	})
+	}, `select queue, concurrency, prefetch, paused from worker_pools`)
 	if err != nil {
-		return nil, fmt.Errorf("read worker pools: %w", err)
+		return nil, err
 	}
 	return pools, nil
 }
@@ -141,7 +121,7 @@ func (s *store) changePool(ctx context.Context, actor, queue string, initial Poo
 			return fmt.Errorf("read worker pool: %w", err)
 		}
 		settings = change.Apply(settings)
-		_, err = tx.Exec(ctx, `
+		err = pgpool.Exec(ctx, tx, "write worker pool", `
 			insert into worker_pools (queue, concurrency, prefetch, paused)
 			values ($1, $2, $3, $4)
 			on conflict (queue) do update
@@ -149,7 +129,7 @@ func (s *store) changePool(ctx context.Context, actor, queue string, initial Poo
 			  paused = excluded.paused, updated_at = now()`,
 			queue, settings.Concurrency, settings.Prefetch, settings.Paused)
 		if err != nil {
-			return fmt.Errorf("write worker pool: %w", err)
+			return err
 		}
 		detail, err := json.Marshal(change)
 		if err != nil {

@@ -2,16 +2,15 @@ package deadletter
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/failure"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // gaugePoll is how often dead letters are counted: as often as most scrape.
@@ -61,19 +60,12 @@ func (g *Gauge) count(ctx context.Context) error {
 
 // OpenByQueue returns how many dead letters of each queue are open.
 func (s *Store) OpenByQueue(ctx context.Context) (map[string]int64, error) {
-	rows, err := s.pool.Query(ctx, `select queue, count(*) from dead_letters where state = 'open' group by queue`)
-	if err != nil {
-		return nil, fmt.Errorf("count open dead letters: %w", err)
-	}
 	open := make(map[string]int64)
 	var queue string
 	var n int64
-	_, err = pgx.ForEachRow(rows, []any{&queue, &n}, func() error {
+	err := pgpool.ForEach(ctx, s.pool, "count open dead letters", []any{&queue, &n}, func() error {
 		open[queue] = n
 		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("count open dead letters: %w", err)
-	}
-	return open, nil
+	}, `select queue, count(*) from dead_letters where state = 'open' group by queue`)
+	return open, err
 }

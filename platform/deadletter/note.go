@@ -37,12 +37,11 @@ const noteSQL = `
 // says who wrote which, and not the text: what is removed is gone.
 func (s *Store) SetNote(ctx context.Context, actor string, c Cause, version int64, text string) (note Note, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		var known bool
-		err := tx.QueryRow(ctx, `
+		known, err := pgpool.Value[bool](ctx, tx, "find group", `
 			select exists (select from dead_letters where queue = $1 and error_class = $2 and error_group = $3)`,
-			c.Queue, c.Class, c.Group).Scan(&known)
+			c.Queue, c.Class, c.Group)
 		if err != nil {
-			return fmt.Errorf("find group: %w", err)
+			return err
 		}
 		if !known {
 			return ErrNoGroup

@@ -134,37 +134,21 @@ from dead_letters where `
 // first; before 0 begins at the newest.
 func (s *Store) Entries(ctx context.Context, selection Selection, before int64, limit int) ([]Entry, error) {
 	where, args := selectionSQL(selection, 2)
-	rows, err := s.pool.Query(ctx, entrySQL+where+`
+	return pgpool.Collect(ctx, s.pool, "list dead letters", pgx.RowToStructByPos[Entry], entrySQL+where+`
 		and ($1::bigint = 0 or id < $1) order by id desc limit $2`, append([]any{before, limit}, args...)...)
-	if err != nil {
-		return nil, fmt.Errorf("list dead letters: %w", err)
-	}
-	entries, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Entry])
-	if err != nil {
-		return nil, fmt.Errorf("list dead letters: %w", err)
-	}
-	return entries, nil
 }
 
 // Entry returns a dead letter with its attempts, oldest first.
 func (s *Store) Entry(ctx context.Context, id int64) (Entry, []Attempt, error) {
-	rows, err := s.pool.Query(ctx, entrySQL+`id = $1`, id)
+	entry, err := pgpool.One(ctx, s.pool, "read dead letter", ErrNotFound, pgx.RowToStructByPos[Entry], entrySQL+`id = $1`, id)
 	if err != nil {
-		return Entry{}, nil, fmt.Errorf("read dead letter: %w", err)
-	}
-	entry, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Entry])
-	if err = pgpool.Found(err, "read dead letter", ErrNotFound); err != nil {
 		return Entry{}, nil, err
 	}
-	rows, err = s.pool.Query(ctx, `
+	attempts, err := pgpool.Collect(ctx, s.pool, "read attempts", pgx.RowToStructByPos[Attempt], `
 		select failed_at, retries, retry_reason, error_class, error, replay_id
 		from dead_letter_attempts where dead_letter_id = $1 order by id`, id)
 	if err != nil {
-		return Entry{}, nil, fmt.Errorf("read attempts: %w", err)
-	}
-	attempts, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Attempt])
-	if err != nil {
-		return Entry{}, nil, fmt.Errorf("read attempts: %w", err)
+		return Entry{}, nil, err
 	}
 	return entry, attempts, nil
 }
@@ -173,7 +157,7 @@ func (s *Store) Entry(ctx context.Context, id int64) (Entry, []Attempt, error) {
 func (s *Store) Groups(ctx context.Context, selection Selection) ([]Group, error) {
 	selection.State = Open
 	where, args := selectionSQL(selection, 0)
-	rows, err := s.pool.Query(ctx, `
+	return pgpool.Collect(ctx, s.pool, "group dead letters", pgx.RowToStructByPos[Group], `
 		select g.*, (`+noteSQL+` where (n.queue, n.error_class, n.error_group) = (g.queue, g.error_class, g.error_group))
 		from (
 		  select queue, error_class, error_group, count(*), min(failed_at), max(failed_at), max(id)
@@ -181,41 +165,21 @@ func (s *Store) Groups(ctx context.Context, selection Selection) ([]Group, error
 		  group by queue, error_class, error_group
 		  order by count(*) desc, queue, error_group limit 500) g
 		order by g.count desc, g.queue, g.error_group`, args...)
-	if err != nil {
-		return nil, fmt.Errorf("group dead letters: %w", err)
-	}
-	groups, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Group])
-	if err != nil {
-		return nil, fmt.Errorf("group dead letters: %w", err)
-	}
-	return groups, nil
 }
 
 // Stats counts the dead letters of each queue.
 func (s *Store) Stats(ctx context.Context) ([]Stat, error) {
-	rows, err := s.pool.Query(ctx, `
+	return pgpool.Collect(ctx, s.pool, "count dead letters", pgx.RowToStructByPos[Stat], `
 		select queue, count(*) filter (where state = 'open'), count(*) filter (where state = 'replaying'),
 		  count(*) filter (where state = 'resolved'), count(*) filter (where state = 'discarded'),
 		  min(failed_at) filter (where state = 'open')
 		from dead_letters group by queue order by queue`)
-	if err != nil {
-		return nil, fmt.Errorf("count dead letters: %w", err)
-	}
-	stats, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Stat])
-	if err != nil {
-		return nil, fmt.Errorf("count dead letters: %w", err)
-	}
-	return stats, nil
 }
 
 // Count returns how many dead letters are selected.
 func (s *Store) Count(ctx context.Context, selection Selection) (int, error) {
 	where, args := selectionSQL(selection, 0)
-	var n int
-	if err := s.pool.QueryRow(ctx, `select count(*) from dead_letters where `+where, args...).Scan(&n); err != nil {
-		return 0, fmt.Errorf("count dead letters: %w", err)
-	}
-	return n, nil
+	return pgpool.Value[int](ctx, s.pool, "count dead letters", `select count(*) from dead_letters where `+where, args...)
 }
 
 // discardPortion is how many dead letters one transaction discards.
@@ -227,9 +191,9 @@ const discardPortion = 2000
 func (s *Store) Discard(ctx context.Context, actor string, selection Selection, reason string) (int, error) {
 	selection.State = Open
 	where, args := selectionSQL(selection, 0)
-	var last *int64
-	if err := s.pool.QueryRow(ctx, `select max(id) from dead_letters where `+where, args...).Scan(&last); err != nil {
-		return 0, fmt.Errorf("find dead letters: %w", err)
+	last, err := pgpool.Value[*int64](ctx, s.pool, "find dead letters", `select max(id) from dead_letters where `+where, args...)
+	if err != nil {
+		return 0, err
 	}
 	if last == nil {
 		return 0, ErrNothing
@@ -329,11 +293,11 @@ func (s *Store) Edit(ctx context.Context, actor string, id int64, e Edit) (int64
 		if err = pgpool.Found(err, "write edited dead letter", ErrNotOpen); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `
+		err = pgpool.Exec(ctx, tx, "close edited dead letter", `
 			update dead_letters set state = 'discarded', closed_at = now(), close_reason = $2 where id = $1`,
 			id, fmt.Sprintf("edited as %d", child))
 		if err != nil {
-			return fmt.Errorf("close edited dead letter: %w", err)
+			return err
 		}
 		detail, err := json.Marshal(map[string]any{"edited_as": child, "changes": e.Changes})
 		if err != nil {

@@ -29,8 +29,8 @@ func (s *Store) CreateReplay(ctx context.Context, actor string, o ReplayRequest)
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		// Two requests at the same moment: one of them sees the other's replay.
 		var taking bool
-		if _, err := tx.Exec(ctx, `lock table replays in share row exclusive mode`); err != nil {
-			return fmt.Errorf("lock replays: %w", err)
+		if err := pgpool.Exec(ctx, tx, "lock replays", `lock table replays in share row exclusive mode`); err != nil {
+			return err
 		}
 		err := tx.QueryRow(ctx, `
 			select exists (select from replays where state in ('running', 'paused') and take_to is not null)`).Scan(&taking)
@@ -74,9 +74,9 @@ func startTaking(ctx context.Context, tx pgx.Tx, replay *Replay, limit int) erro
 	if replay.Total == 0 {
 		return ErrNothing
 	}
-	_, err = tx.Exec(ctx, `update replays set total = $2, take_to = $3 where id = $1`, replay.ID, replay.Total, last)
+	err = pgpool.Exec(ctx, tx, "write replay", `update replays set total = $2, take_to = $3 where id = $1`, replay.ID, replay.Total, last)
 	if err != nil {
-		return fmt.Errorf("write replay: %w", err)
+		return err
 	}
 	return takePortion(ctx, tx, replay)
 }
@@ -150,50 +150,34 @@ func (s *Store) ClaimReplay(ctx context.Context, owner uuid.UUID, lease time.Dur
 
 // ReleaseReplay ends owner's lease.
 func (s *Store) ReleaseReplay(ctx context.Context, id, owner uuid.UUID) error {
-	_, err := s.pool.Exec(ctx, `update replays set lease_until = now() where id = $1 and owner = $2`, id, owner)
-	if err != nil {
-		return fmt.Errorf("release replay: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.pool, "release replay", `update replays set lease_until = now() where id = $1 and owner = $2`, id, owner)
 }
 
 // PendingMessages returns up to limit dead letters of the replay that are to
 // be sent.
 func (s *Store) PendingMessages(ctx context.Context, id uuid.UUID, limit int) ([]ReplayMessage, error) {
-	rows, err := s.pool.Query(ctx, `
+	return pgpool.Collect(ctx, s.pool, "read dead letters to send", pgx.RowToStructByPos[ReplayMessage], `
 		select id, queue, message_id, type, body, properties, headers from dead_letters
 		where replay_id = $1 and state = 'replaying' and sent_at is null
 		order by id limit $2`, id, limit)
-	if err != nil {
-		return nil, fmt.Errorf("read dead letters to send: %w", err)
-	}
-	messages, err := pgx.CollectRows(rows, pgx.RowToStructByPos[ReplayMessage])
-	if err != nil {
-		return nil, fmt.Errorf("read dead letters to send: %w", err)
-	}
-	return messages, nil
 }
 
 // MarkSent notes that the dead letters of the replay were sent. Some may already be
 // resolved.
 func (s *Store) MarkSent(ctx context.Context, id uuid.UUID, letters []int64) error {
-	_, err := s.pool.Exec(ctx, `
+	return pgpool.Exec(ctx, s.pool, "note dead letters as sent", `
 		update dead_letters set sent_at = now() where replay_id = $1 and id = any($2)`, id, letters)
-	if err != nil {
-		return fmt.Errorf("note dead letters as sent: %w", err)
-	}
-	return nil
 }
 
 // EndReplay puts a running replay into an end state. Dead letters that were not sent
 // are opened again, in portions.
 func (s *Store) EndReplay(ctx context.Context, id uuid.UUID, state ReplayState, reason string) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `
+		err := pgpool.Exec(ctx, tx, "end replay", `
 			update replays set state = $2, reason = $3, ended_at = now(), lease_until = null, take_to = null, reopening = true
 			where id = $1 and state in ('running', 'paused')`, id, state, reason)
 		if err != nil {
-			return fmt.Errorf("end replay: %w", err)
+			return err
 		}
 		return reopenPortion(ctx, tx, id)
 	})
@@ -215,10 +199,7 @@ func reopenPortion(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
 	if tag.RowsAffected() == replayPortion {
 		return nil
 	}
-	if _, err := tx.Exec(ctx, `update replays set reopening = false, lease_until = null where id = $1`, id); err != nil {
-		return fmt.Errorf("write replay: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, tx, "write replay", `update replays set reopening = false, lease_until = null where id = $1`, id)
 }
 
 // replaySQL reads replays with their progress. Returned messages count by the
@@ -245,28 +226,12 @@ cross join lateral (
 
 // Replay returns a replay with its progress.
 func (s *Store) Replay(ctx context.Context, id uuid.UUID) (Replay, error) {
-	rows, err := s.pool.Query(ctx, replaySQL+`where r.id = $1`, id)
-	if err != nil {
-		return Replay{}, fmt.Errorf("read replay: %w", err)
-	}
-	replay, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Replay])
-	if err = pgpool.Found(err, "read replay", ErrNoReplay); err != nil {
-		return Replay{}, err
-	}
-	return replay, nil
+	return pgpool.One(ctx, s.pool, "read replay", ErrNoReplay, pgx.RowToStructByPos[Replay], replaySQL+`where r.id = $1`, id)
 }
 
 // Replays returns the latest replays, newest first.
 func (s *Store) Replays(ctx context.Context, limit int) ([]Replay, error) {
-	rows, err := s.pool.Query(ctx, replaySQL+`order by r.created_at desc limit $1`, limit)
-	if err != nil {
-		return nil, fmt.Errorf("list replays: %w", err)
-	}
-	replays, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Replay])
-	if err != nil {
-		return nil, fmt.Errorf("list replays: %w", err)
-	}
-	return replays, nil
+	return pgpool.Collect(ctx, s.pool, "list replays", pgx.RowToStructByPos[Replay], replaySQL+`order by r.created_at desc limit $1`, limit)
 }
 
 // SetReplayState moves a replay that has not ended into state: paused, running

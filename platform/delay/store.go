@@ -81,23 +81,19 @@ func (s *Store) Park(ctx context.Context, queue string, messages []Message, full
 	for i, m := range messages {
 		ids[i], types[i], due[i], bodies[i], properties[i], headers[i] = m.ID, m.Type, m.DueAt, letters[i].Body, m.Properties, letters[i].Headers
 	}
-	rows, err := s.pool.Query(ctx, parkSQL, freshPlan, queue, ids, types, due, bodies, properties, headers, slack, MaxAhead, full, again)
-	if err != nil {
-		return nil, fmt.Errorf("park messages: %w", err)
-	}
 	outcomes := make(map[string]Outcome, n)
 	var id string
 	var outcome Outcome
 	known := false
-	_, err = pgx.ForEachRow(rows, []any{&id, &outcome}, func() error {
+	err := pgpool.ForEach(ctx, s.pool, "park messages", []any{&id, &outcome}, func() error {
 		if outcome == "known" {
 			outcome, known = Parked, true
 		}
 		outcomes[id] = outcome
 		return nil
-	})
+	}, parkSQL, freshPlan, queue, ids, types, due, bodies, properties, headers, slack, MaxAhead, full, again)
 	if err != nil {
-		return nil, fmt.Errorf("park messages: %w", err)
+		return nil, err
 	}
 	if known { // those are acknowledged next, though nothing was written for them
 		if err := pgpool.Barrier(ctx, s.pool); err != nil {
@@ -116,7 +112,10 @@ type claimed struct {
 
 // claim leases to owner up to limit messages that are due, the oldest first.
 func (s *Store) claim(ctx context.Context, owner uuid.UUID, lease time.Duration, limit int) ([]claimed, error) {
-	rows, err := s.pool.Query(ctx, `
+	return pgpool.Collect(ctx, s.pool, "claim delayed messages", func(row pgx.CollectableRow) (c claimed, err error) {
+		err = row.Scan(&c.Queue, &c.ID, &c.Type, &c.DueAt, &c.Body, &c.Properties, &c.Headers, &c.Late)
+		return c, err
+	}, `
 		update delayed_messages set owner = $1, lease_until = now() + $2
 		where (queue, message_id) in (
 		  select queue, message_id from delayed_messages
@@ -124,31 +123,15 @@ func (s *Store) claim(ctx context.Context, owner uuid.UUID, lease time.Duration,
 		  order by due_at limit $3 for update skip locked)
 		returning queue, message_id, type, due_at, body, properties, headers, clock_timestamp() - due_at`,
 		freshPlan, owner, lease, limit)
-	if err != nil {
-		return nil, fmt.Errorf("claim delayed messages: %w", err)
-	}
-	messages, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c claimed, err error) {
-		err = row.Scan(&c.Queue, &c.ID, &c.Type, &c.DueAt, &c.Body, &c.Properties, &c.Headers, &c.Late)
-		return c, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("claim delayed messages: %w", err)
-	}
-	return messages, nil
 }
 
 // untilNext returns how long the next message that nobody has claimed waits
 // yet, at most limit.
 func (s *Store) untilNext(ctx context.Context, limit time.Duration) (time.Duration, error) {
-	var wait time.Duration
-	err := s.pool.QueryRow(ctx, `
+	return pgpool.Value[time.Duration](ctx, s.pool, "look for the next delayed message", `
 		select least($1::interval, greatest(interval '0', coalesce((
 		  select due_at - clock_timestamp() from delayed_messages
-		  where lease_until is null or lease_until < now() order by due_at limit 1), $1::interval)))`, freshPlan, limit).Scan(&wait)
-	if err != nil {
-		return 0, fmt.Errorf("look for the next delayed message: %w", err)
-	}
-	return wait, nil
+		  where lease_until is null or lease_until < now() order by due_at limit 1), $1::interval)))`, freshPlan, limit)
 }
 
 // remove deletes messages that the broker has confirmed. One whose lease has
@@ -156,29 +139,21 @@ func (s *Store) untilNext(ctx context.Context, limit time.Duration) (time.Durati
 // and stays: its delivery is acknowledged, so that the row is all that is left of it.
 func (s *Store) remove(ctx context.Context, owner uuid.UUID, messages []claimed) error {
 	queues, ids, due := keysOf(messages)
-	_, err := s.pool.Exec(ctx, `
+	return pgpool.Exec(ctx, s.pool, "remove released messages", `
 		delete from delayed_messages d using unnest($2::text[], $3::text[], $4::timestamptz[]) as m (queue, message_id, due_at)
 		where d.queue = m.queue and d.message_id = m.message_id and d.due_at = m.due_at and d.owner = $1`,
 		freshPlan, owner, queues, ids, due)
-	if err != nil {
-		return fmt.Errorf("remove released messages: %w", err)
-	}
-	return nil
 }
 
 // postpone lets messages that could not be published wait a while, so that
 // they hold up no other.
 func (s *Store) postpone(ctx context.Context, owner uuid.UUID, messages []claimed, wait time.Duration) error {
 	queues, ids, due := keysOf(messages)
-	_, err := s.pool.Exec(ctx, `
+	return pgpool.Exec(ctx, s.pool, "postpone delayed messages", `
 		update delayed_messages d set lease_until = now() + $5
 		from unnest($2::text[], $3::text[], $4::timestamptz[]) as m (queue, message_id, due_at)
 		where d.queue = m.queue and d.message_id = m.message_id and d.due_at = m.due_at and d.owner = $1`,
 		freshPlan, owner, queues, ids, due, wait)
-	if err != nil {
-		return fmt.Errorf("postpone delayed messages: %w", err)
-	}
-	return nil
 }
 
 func keysOf(messages []claimed) (queues, ids []string, due []time.Time) {
@@ -190,15 +165,12 @@ func keysOf(messages []claimed) (queues, ids []string, due []time.Time) {
 
 // counts returns how many messages wait for each queue.
 func (s *Store) counts(ctx context.Context) (map[string]int, error) {
-	rows, err := s.pool.Query(ctx, `select queue, count(*) from delayed_messages group by queue`)
-	if err != nil {
-		return nil, fmt.Errorf("count delayed messages: %w", err)
-	}
 	counts := make(map[string]int)
 	var queue string
 	var n int
-	if _, err := pgx.ForEachRow(rows, []any{&queue, &n}, func() error { counts[queue] = n; return nil }); err != nil {
-		return nil, fmt.Errorf("count delayed messages: %w", err)
+	err := pgpool.ForEach(ctx, s.pool, "count delayed messages", []any{&queue, &n}, func() error { counts[queue] = n; return nil }, `select queue, count(*) from delayed_messages group by queue`)
+	if err != nil {
+		return nil, err
 	}
 	return counts, nil
 }
@@ -209,20 +181,12 @@ func (s *Store) Entries(ctx context.Context, selection Selection, after *Positio
 	if after == nil {
 		after = new(Position) // before which no message is
 	}
-	rows, err := s.pool.Query(ctx, `
+	return pgpool.Collect(ctx, s.pool, "list delayed messages", pgx.RowToStructByPos[Entry], `
 		select queue, message_id, type, due_at, parked_at, properties, headers, body from delayed_messages
 		where (due_at, queue, message_id) > ($1, $2, $3)
 		  and ($4 = '' or queue = $4) and ($5::timestamptz is null or due_at >= $5) and ($6::timestamptz is null or due_at < $6)
 		order by due_at, queue, message_id limit $7`,
 		after.DueAt, after.Queue, after.MessageID, selection.Queue, orNull(selection.From), orNull(selection.To), limit)
-	if err != nil {
-		return nil, fmt.Errorf("list delayed messages: %w", err)
-	}
-	entries, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Entry])
-	if err != nil {
-		return nil, fmt.Errorf("list delayed messages: %w", err)
-	}
-	return entries, nil
 }
 
 func orNull(t time.Time) *time.Time {

@@ -179,28 +179,12 @@ func (e *Eraser) scan(row pgx.CollectableRow) (Erasure, error) {
 
 // Get returns an erasure.
 func (e *Eraser) Get(ctx context.Context, id uuid.UUID) (Erasure, error) {
-	found, err := e.pool.Query(ctx, selectSQL+` where id = $1`, id)
-	if err != nil {
-		return Erasure{}, fmt.Errorf("read erasure: %w", err)
-	}
-	r, err := pgx.CollectExactlyOneRow(found, e.scan)
-	if err != nil {
-		return Erasure{}, fmt.Errorf("read erasure: %w", err)
-	}
-	return r, nil
+	return pgpool.One(ctx, e.pool, "read erasure", pgx.ErrNoRows, e.scan, selectSQL+` where id = $1`, id)
 }
 
 // List returns the latest erasures, newest first.
 func (e *Eraser) List(ctx context.Context, limit int) ([]Erasure, error) {
-	found, err := e.pool.Query(ctx, selectSQL+` order by requested_at desc limit $1`, limit)
-	if err != nil {
-		return nil, fmt.Errorf("list erasures: %w", err)
-	}
-	list, err := pgx.CollectRows(found, e.scan)
-	if err != nil {
-		return nil, fmt.Errorf("list erasures: %w", err)
-	}
-	return list, nil
+	return pgpool.Collect(ctx, e.pool, "list erasures", e.scan, selectSQL+` order by requested_at desc limit $1`, limit)
 }
 
 // Run works on requested erasures until ctx ends, and keeps its list of erased
@@ -224,13 +208,9 @@ func (e *Eraser) Run(ctx context.Context) error {
 func (e *Eraser) Refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, refreshEvery)
 	defer cancel()
-	found, err := e.pool.Query(ctx, `select user_mac from erasures where user_mac is not null`)
+	hashes, err := pgpool.Collect(ctx, e.pool, "read who was erased", pgx.RowTo[[]byte], `select user_mac from erasures where user_mac is not null`)
 	if err != nil {
-		return fmt.Errorf("read who was erased: %w", err)
-	}
-	hashes, err := pgx.CollectRows(found, pgx.RowTo[[]byte])
-	if err != nil {
-		return fmt.Errorf("read who was erased: %w", err)
+		return err
 	}
 	erased := make(map[string]struct{}, len(hashes))
 	for _, hash := range hashes {

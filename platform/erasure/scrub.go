@@ -1,13 +1,17 @@
 package erasure
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/text"
 )
 
@@ -118,3 +122,34 @@ func Mentioned(userID string) string {
 
 // notWord matches characters that may have a meaning in a regular expression.
 var notWord = regexp.MustCompile(`[^\p{L}\p{N}]`)
+
+// FromAudit takes a person from the next rows of table, a log of what operators did: their
+// id from their acts, and what operators wrote in the column words from the rows that
+// mention them. At first it takes the person from the requests of erasures, too.
+func FromAudit(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int, table, words, without string) (next string, removed int64, err error) {
+	if cursor == "" {
+		if err := pgpool.Exec(ctx, tx, "change erasures", `update erasures set actor = $2 where actor = $1`, userID, Someone); err != nil {
+			return "", 0, err
+		}
+		cursor = "0"
+	}
+	var last *string
+	var found int
+	err = tx.QueryRow(ctx, `
+		with places as materialized (
+			select id from `+table+` where id > $2::text::bigint order by id limit $3
+		), changed as (
+			update `+table+` a
+			set actor = case when actor = $1 then $5 else actor end, `+words+` = case when `+words+`::text ~ $4 then '`+without+`' else `+words+` end
+			from places p where a.id = p.id and (actor = $1 or `+words+`::text ~ $4) returning 1
+		)
+		select (select count(*) from changed), (select count(*) from places), (select max(id)::text from places)`,
+		userID, cursor, limit, Mentioned(userID), Someone).Scan(&removed, &found, &last)
+	if err != nil {
+		return "", 0, fmt.Errorf("change audit: %w", err)
+	}
+	if found == limit {
+		next = *last
+	}
+	return next, removed, nil
+}

@@ -27,6 +27,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/failure"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 const (
@@ -109,14 +110,10 @@ func (r *Recorder) write(ctx context.Context, took time.Duration, figures Figure
 	if err != nil {
 		return fmt.Errorf("encode history: %w", err)
 	}
-	_, err = r.pool.Exec(ctx, `
+	return pgpool.Exec(ctx, r.pool, "write history", `
 		with gone as (delete from history where until < now() - $4::interval)
 		insert into history (replica, since, until, figures) values ($1, now() - $2::interval, now(), $3)`,
 		r.replica, took, row, removed)
-	if err != nil {
-		return fmt.Errorf("write history: %w", err)
-	}
-	return nil
 }
 
 // A History is what all replicas counted, in steps of equal length, the earliest
@@ -134,19 +131,15 @@ type History struct {
 func Read(ctx context.Context, pool *pgxpool.Pool, span time.Duration) (History, error) {
 	step := max(Step, (span / maxSteps).Truncate(Step))
 	steps := int(span / step)
-	rows, err := pool.Query(ctx, `
+	var now time.Time
+	all, err := pgpool.Collect(ctx, pool, "read history", func(each pgx.CollectableRow) (r row, err error) {
+		err = each.Scan(&r.replica, &r.since, &r.until, &r.Figures, &now)
+		return r, err
+	}, `
 		select replica, since, until, figures, now() from history
 		where until > now() - $1::interval order by until, replica`, span+settled+step)
 	if err != nil {
-		return History{}, fmt.Errorf("read history: %w", err)
-	}
-	var now time.Time
-	all, err := pgx.CollectRows(rows, func(each pgx.CollectableRow) (r row, err error) {
-		err = each.Scan(&r.replica, &r.since, &r.until, &r.Figures, &now)
-		return r, err
-	})
-	if err != nil {
-		return History{}, fmt.Errorf("read history: %w", err)
+		return History{}, err
 	}
 	if len(all) == 0 {
 		return History{Since: time.Now().Add(-span), Step: step, Replicas: []int32{}}, nil

@@ -8,13 +8,13 @@ package owndata
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
@@ -34,13 +34,9 @@ func Read(ctx context.Context, pool *pgxpool.Pool, sections []Section, userID st
 	a := Answer{UserID: userID, MadeAt: time.Now().UTC(), Data: make(map[string][]json.RawMessage, len(sections))}
 	err := pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		for _, s := range sections {
-			rows, err := tx.Query(ctx, s.SQL, userID)
+			found, err := pgpool.Collect(ctx, tx, "read own "+s.Name, pgx.RowTo[json.RawMessage], s.SQL, userID)
 			if err != nil {
-				return fmt.Errorf("read own %s: %w", s.Name, err)
-			}
-			found, err := pgx.CollectRows(rows, pgx.RowTo[json.RawMessage])
-			if err != nil {
-				return fmt.Errorf("read own %s: %w", s.Name, err)
+				return err
 			}
 			a.Data[s.Name] = found
 		}

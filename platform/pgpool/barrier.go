@@ -1,11 +1,6 @@
 package pgpool
 
-import (
-	"context"
-	"fmt"
-
-	"github.com/jackc/pgx/v5/pgconn"
-)
+import "context"
 
 // BarrierSQL makes the commit of its transaction wait until a standby has all
 // that was committed before, where the server replicates synchronously; else it
@@ -26,11 +21,6 @@ const BarrierSQL = `
 
 // Barrier waits until all that was visible when it was called is on a standby,
 // where the server replicates synchronously. It costs a round trip elsewhere.
-func Barrier(ctx context.Context, db interface {
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-}) error {
-	if _, err := db.Exec(ctx, BarrierSQL); err != nil {
-		return fmt.Errorf("wait for replication: %w", err)
-	}
-	return nil
+func Barrier(ctx context.Context, db Executer) error {
+	return Exec(ctx, db, "wait for replication", BarrierSQL)
 }

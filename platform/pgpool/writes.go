@@ -83,15 +83,15 @@ func (w *Writes) lock(ctx context.Context, tx pgx.Tx) error {
 		`set local lock_timeout = '1s'`,
 		`lock table ` + strings.Join(quoted, ", ") + ` in row exclusive mode`,
 	} {
-		if _, err := tx.Exec(ctx, sql); err != nil {
-			return fmt.Errorf("lock the tables: %w", err)
+		if err := Exec(ctx, tx, "lock the tables", sql); err != nil {
+			return err
 		}
 	}
 	// Neither lock nor number needs room on the disk. This writes 20 pages into a temporary
 	// file, which leaves nothing behind, neither rows nor write-ahead log.
 	for _, sql := range []string{`set local work_mem = '64kB'`, `select count(*) from generate_series(1, 12000)`} {
-		if _, err := tx.Exec(ctx, sql); err != nil {
-			return fmt.Errorf("write to the disk: %w", err)
+		if err := Exec(ctx, tx, "write to the disk", sql); err != nil {
+			return err
 		}
 	}
 	var missing, readOnly string
@@ -133,13 +133,9 @@ order by s.relname`
 // sequences returns an error if a sequence is at its end, and advances those
 // that are behind their column.
 func (w *Writes) sequences(ctx context.Context) error {
-	rows, err := w.pool.Query(ctx, sequencesSQL, w.tables)
+	sequences, err := Collect(ctx, w.pool, "list sequences", pgx.RowToStructByPos[sequence], sequencesSQL, w.tables)
 	if err != nil {
-		return fmt.Errorf("list sequences: %w", err)
-	}
-	sequences, err := pgx.CollectRows(rows, pgx.RowToStructByPos[sequence])
-	if err != nil {
-		return fmt.Errorf("list sequences: %w", err)
+		return err
 	}
 	for _, s := range sequences {
 		if s.Last >= s.End {

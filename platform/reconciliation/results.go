@@ -60,18 +60,14 @@ type Summary struct {
 // nothing came for as long as missing messages are looked for is gone. The rows that were
 // deleted follow under the name of their place, if there are any.
 func (r *Results) Groups(ctx context.Context) ([]Summary, error) {
-	rows, err := r.pool.Query(ctx, `
+	groups, err := pgpool.Collect(ctx, r.pool, "list groups that compare", pgx.RowTo[string], `
 		select consumer_group from reconciliation_starts s
 		group by consumer_group
 		having max(started_at) > now() - $1::interval or exists (
 			select from reconciliation_manifests m where m.consumer_group = s.consumer_group and received_at > now() - $1::interval)
 		order by consumer_group`, lookBack)
 	if err != nil {
-		return nil, fmt.Errorf("list groups that compare: %w", err)
-	}
-	groups, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, fmt.Errorf("list groups that compare: %w", err)
+		return nil, err
 	}
 	summaries := make([]Summary, len(groups))
 	for i, group := range groups {
@@ -165,7 +161,17 @@ type Selection struct {
 // Messages returns the messages that groups have not found at the last check, those
 // first that were published first.
 func (r *Results) Messages(ctx context.Context, s Selection) ([]Message, error) {
-	rows, err := r.pool.Query(ctx, `
+	var found []Message
+	manifests := make(map[manifestID][]int) // indexes of found
+	var m Message
+	var of manifestID
+	err := pgpool.ForEach(ctx, r.pool, "list messages that were not found", []any{&m.ID, &m.Group, &m.State, &m.From, &m.To, &of.epoch, &of.number, &m.Key, &m.ReportID, &m.ReportVersion}, func() error {
+		if of.group = m.Group; of.number > 0 {
+			manifests[of] = append(manifests[of], len(found))
+		}
+		found = append(found, m)
+		return nil
+	}, `
 		select * from (
 		  select id, m.consumer_group, m.state, m.starts_at, m.ends_at, m.epoch, m.number, '', null::uuid, 0
 		  from reconciliation_manifests m, unnest(m.missing) as missing (id)
@@ -178,21 +184,7 @@ func (r *Results) Messages(ctx context.Context, s Selection) ([]Message, error) 
 		order by ends_at, consumer_group, id limit $7`,
 		lookBack, s.Group, s.State, s.After.To, s.After.Group, s.After.ID, s.Limit)
 	if err != nil {
-		return nil, fmt.Errorf("list messages that were not found: %w", err)
-	}
-	var found []Message
-	manifests := make(map[manifestID][]int) // indexes of found
-	var m Message
-	var of manifestID
-	_, err = pgx.ForEachRow(rows, []any{&m.ID, &m.Group, &m.State, &m.From, &m.To, &of.epoch, &of.number, &m.Key, &m.ReportID, &m.ReportVersion}, func() error {
-		if of.group = m.Group; of.number > 0 {
-			manifests[of] = append(manifests[of], len(found))
-		}
-		found = append(found, m)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list messages that were not found: %w", err)
+		return nil, err
 	}
 	for of, indexes := range manifests {
 		if err := r.name(ctx, of, found, indexes); err != nil {
@@ -207,7 +199,7 @@ func (r *Results) Messages(ctx context.Context, s Selection) ([]Message, error) 
 // they do not come. One that may be on its way stays. The audit keeps the reason.
 func (r *Results) Close(ctx context.Context, c Closing) (closed int, err error) {
 	err = pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `
+		found, err := pgpool.Collect(ctx, tx, "close messages", pgx.RowTo[[]uuid.UUID], `
 			with concerned as (
 				select epoch, number, array(select unnest(missing) intersect select unnest($2::uuid[])) as ids
 				from reconciliation_manifests
@@ -224,11 +216,7 @@ func (r *Results) Close(ctx context.Context, c Closing) (closed int, err error) 
 			)
 			select * from changed union all select * from deleted`, c.Group, c.Messages, lookBack)
 		if err != nil {
-			return fmt.Errorf("close messages: %w", err)
-		}
-		found, err := pgx.CollectRows(rows, pgx.RowTo[[]uuid.UUID])
-		if err != nil {
-			return fmt.Errorf("close messages: %w", err)
+			return err
 		}
 		c.Messages = slices.Concat(found...)
 		if closed = len(c.Messages); closed == 0 {
@@ -247,12 +235,11 @@ type manifestID struct {
 // name fills in the routing keys of those of the messages that a manifest names. If it has
 // become complete since, they have none.
 func (r *Results) name(ctx context.Context, of manifestID, messages []Message, indexes []int) error {
-	var body []byte
-	err := r.pool.QueryRow(ctx, `
+	body, err := pgpool.Value[[]byte](ctx, r.pool, "read manifest", `
 		select (select body from reconciliation_manifests where consumer_group = $1 and epoch = $2 and number = $3)`,
-		of.group, of.epoch, of.number).Scan(&body)
+		of.group, of.epoch, of.number)
 	if err != nil {
-		return fmt.Errorf("read manifest: %w", err)
+		return err
 	}
 	if body == nil {
 		return nil

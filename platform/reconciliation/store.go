@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // A store keeps the manifests of a group.
@@ -23,9 +24,9 @@ type store struct {
 // start notes when the group began to compare, for the first time and after each restore
 // of the database. A database without database_origin does not notice restores.
 func (s *store) start(ctx context.Context) error {
-	var noticed bool
-	if err := s.pool.QueryRow(ctx, `select to_regclass('database_origin') is not null`).Scan(&noticed); err != nil {
-		return fmt.Errorf("look for restores: %w", err)
+	noticed, err := pgpool.Value[bool](ctx, s.pool, "look for restores", `select to_regclass('database_origin') is not null`)
+	if err != nil {
+		return err
 	}
 	restores := 0
 	if noticed {
@@ -34,12 +35,8 @@ func (s *store) start(ctx context.Context) error {
 			return fmt.Errorf("read restores: %w", err)
 		}
 	}
-	_, err := s.pool.Exec(ctx, `
+	return pgpool.Exec(ctx, s.pool, "note the start of comparing", `
 		insert into reconciliation_starts (consumer_group, restores) values ($1, $2) on conflict do nothing`, s.group, restores)
-	if err != nil {
-		return fmt.Errorf("note the start of comparing: %w", err)
-	}
-	return nil
 }
 
 // receive keeps a manifest. One that is here already stays, unless the publisher has
@@ -49,7 +46,7 @@ func (s *store) receive(ctx context.Context, m event.Manifest, body []byte, wait
 	if !m.LostBefore.IsZero() {
 		lostBefore = &m.LostBefore
 	}
-	_, err := s.pool.Exec(ctx, `
+	return pgpool.Exec(ctx, s.pool, "keep manifest", `
 		insert into reconciliation_manifests as m (consumer_group, epoch, number, starts_at, ends_at, lost_before, body, check_at)
 		values ($1, $2, $3, $4, $5, $6, $7, now() + $8::interval)
 		on conflict (consumer_group, epoch, number) do update
@@ -57,10 +54,6 @@ func (s *store) receive(ctx context.Context, m event.Manifest, body []byte, wait
 		    body = excluded.body, state = 'waiting', checks = 0, check_at = excluded.check_at, expected = 0, missing = '{}', closed = '{}'
 		where (m.starts_at, m.ends_at) <> (excluded.starts_at, excluded.ends_at)`,
 		s.group, m.Epoch, m.Number, m.From, m.Until, lostBefore, body, wait)
-	if err != nil {
-		return fmt.Errorf("keep manifest: %w", err)
-	}
-	return nil
 }
 
 // A due is a manifest whose check is due.
@@ -130,27 +123,15 @@ func (s *store) left(ctx context.Context, tx pgx.Tx, queue string, ids []uuid.UU
 	}
 	// Planned each time: a plan that was made while the tables were empty would read the
 	// whole of them.
-	rows, err := tx.Query(ctx, leftSQL, pgx.QueryExecModeCacheDescribe, queue, packed, from, until)
-	if err != nil {
-		return nil, fmt.Errorf("look for messages: %w", err)
-	}
-	left, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil {
-		return nil, fmt.Errorf("look for messages: %w", err)
-	}
-	return left, nil
+	return pgpool.Collect(ctx, tx, "look for messages", pgx.RowTo[uuid.UUID], leftSQL, pgx.QueryExecModeCacheDescribe, queue, packed, from, until)
 }
 
 // waits reports whether the consumer of queue has put off one of the ids a moment ago.
 func (s *store) waits(ctx context.Context, tx pgx.Tx, queue string, ids []uuid.UUID) (waits bool, err error) {
-	err = tx.QueryRow(ctx, `
+	return pgpool.Value[bool](ctx, tx, "look for messages that wait", `
 		select exists (select from message_starts
 		  where queue = $1 and message_id = any($2::uuid[]::text[]) and started_at > now() - $3::interval)`,
-		queue, ids, putOffFor).Scan(&waits)
-	if err != nil {
-		return false, fmt.Errorf("look for messages that wait: %w", err)
-	}
-	return waits, nil
+		queue, ids, putOffFor)
 }
 
 // A result is what a check leaves behind.
@@ -171,27 +152,19 @@ func (s *store) note(ctx context.Context, tx pgx.Tx, d due, r result) error {
 	if r.missing == nil {
 		r.missing = []uuid.UUID{}
 	}
-	_, err := tx.Exec(ctx, `
+	return pgpool.Exec(ctx, tx, "note a check", `
 		update reconciliation_manifests
 		set state = $4, checks = $5, check_at = now() + $6::interval, expected = $7,
 		    missing = array(select id from unnest($8::uuid[]) as left_over (id) where id <> all (closed)),
 		    body = case when $4 = 'complete' then null else body end
 		where consumer_group = $1 and epoch = $2 and number = $3`,
 		s.group, d.epoch, d.number, r.state, r.checks, next, r.expected, r.missing)
-	if err != nil {
-		return fmt.Errorf("note a check: %w", err)
-	}
-	return nil
 }
 
 // forget deletes manifests that are too old to be of interest.
 func (s *store) forget(ctx context.Context) error {
-	_, err := s.pool.Exec(ctx, `
+	return pgpool.Exec(ctx, s.pool, "forget manifests", `
 		delete from reconciliation_manifests where consumer_group = $1 and received_at < now() - interval '30 days'`, s.group)
-	if err != nil {
-		return fmt.Errorf("forget manifests: %w", err)
-	}
-	return nil
 }
 
 // Figures are the sums over the manifests of a group of the last three days.

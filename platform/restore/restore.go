@@ -80,9 +80,9 @@ func (w *Watch) check(ctx context.Context, declared bool) (restores int, err err
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `insert into database_origin (origin) values ($1) on conflict do nothing`, now)
+		err = pgpool.Exec(ctx, tx, "note which database this is", `insert into database_origin (origin) values ($1) on conflict do nothing`, now)
 		if err != nil {
-			return fmt.Errorf("note which database this is: %w", err)
+			return err
 		}
 		var before string
 		err = tx.QueryRow(ctx, `select origin, restores, restoring from database_origin for update`).Scan(&before, &restores, &restoring)
@@ -94,11 +94,7 @@ func (w *Watch) check(ctx context.Context, declared bool) (restores int, err err
 		}
 		restoring = true
 		restores++
-		_, err = tx.Exec(ctx, `update database_origin set origin = $1, restores = $2, restoring = true`, now, restores)
-		if err != nil {
-			return fmt.Errorf("note a restore: %w", err)
-		}
-		return nil
+		return pgpool.Exec(ctx, tx, "note a restore", `update database_origin set origin = $1, restores = $2, restoring = true`, now, restores)
 	})
 	if err != nil || !restoring {
 		return restores, err
@@ -107,10 +103,7 @@ func (w *Watch) check(ctx context.Context, declared bool) (restores int, err err
 	if err := w.startOver(ctx, restores); err != nil {
 		return restores, err
 	}
-	if _, err := w.pool.Exec(ctx, `update database_origin set restoring = false where restores = $1`, restores); err != nil {
-		return restores, fmt.Errorf("note the end of a restore: %w", err)
-	}
-	return restores, nil
+	return restores, pgpool.Exec(ctx, w.pool, "note the end of a restore", `update database_origin set restoring = false where restores = $1`, restores)
 }
 
 // insufficientPrivilege is the SQLSTATE of what the role may not do.
@@ -126,11 +119,10 @@ func origin(ctx context.Context, tx pgx.Tx) (string, error) {
 	if refused, ok := errors.AsType[*pgconn.PgError](err); err != nil && (!ok || refused.Code != insufficientPrivilege) {
 		return "", fmt.Errorf("read the cluster's identity: %w", err)
 	}
-	var rest string
-	err = tx.QueryRow(ctx, `
-		select format('%s.%s', (select oid from pg_database where datname = current_database()), 'database_origin'::regclass::oid)`).Scan(&rest)
+	rest, err := pgpool.Value[string](ctx, tx, "read the database's identity", `
+		select format('%s.%s', (select oid from pg_database where datname = current_database()), 'database_origin'::regclass::oid)`)
 	if err != nil {
-		return "", fmt.Errorf("read the database's identity: %w", err)
+		return "", err
 	}
 	return cluster + "." + rest, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 )
 
@@ -109,9 +110,9 @@ func (s *sweeper) step(ctx context.Context, tx pgx.Tx, run schedule.Run) (schedu
 	}
 	rows := max(minRows, at.Rows>>min(run.Failures, 8)) // most likely it took too long
 	// The server's own timeout: cancelling from here would cost the connection.
-	_, err := tx.Exec(ctx, `select set_config('statement_timeout', $1, true)`, fmt.Sprint(timeout.Milliseconds()))
+	err := pgpool.Exec(ctx, tx, "set timeout", `select set_config('statement_timeout', $1, true)`, fmt.Sprint(timeout.Milliseconds()))
 	if err != nil {
-		return schedule.Progress{}, fmt.Errorf("set timeout: %w", err)
+		return schedule.Progress{}, err
 	}
 	next, removed, err := task.Remove(ctx, tx, time.Duration(task.Keep), at.After, rows)
 	if err != nil {

@@ -72,25 +72,17 @@ func scanRun(row pgx.CollectableRow) (r Run, err error) {
 
 // List returns all jobs of the database, of this process and of others, by name.
 func (s *Scheduler) List(ctx context.Context) ([]Schedule, error) {
-	rows, err := s.pool.Query(ctx, `select name, spec, catch_up, next_at, paused, now() from schedules order by name`)
-	if err != nil {
-		return nil, fmt.Errorf("list schedules: %w", err)
-	}
-	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l Schedule, err error) {
+	list, err := pgpool.Collect(ctx, s.pool, "list schedules", func(row pgx.CollectableRow) (l Schedule, err error) {
 		return l, row.Scan(&l.Name, &l.Spec, &l.CatchUp, &l.NextAt, &l.Paused, &l.Now)
-	})
+	}, `select name, spec, catch_up, next_at, paused, now() from schedules order by name`)
 	if err != nil {
-		return nil, fmt.Errorf("list schedules: %w", err)
+		return nil, err
 	}
-	rows, err = s.pool.Query(ctx, `
+	runs, err := pgpool.Collect(ctx, s.pool, "list latest runs", scanRun, `
 		select r.* from schedules s cross join lateral (`+runSQL+`
 			where r.job = s.name order by r.state = 'running' desc, r.due_at desc limit 1) r`)
 	if err != nil {
-		return nil, fmt.Errorf("list latest runs: %w", err)
-	}
-	runs, err := pgx.CollectRows(rows, scanRun)
-	if err != nil {
-		return nil, fmt.Errorf("list latest runs: %w", err)
+		return nil, err
 	}
 	latest := make(map[string]*Run, len(runs))
 	for i := range runs {
@@ -105,24 +97,16 @@ func (s *Scheduler) List(ctx context.Context) ([]Schedule, error) {
 // Runs returns the runs of a job that were due before a time, the latest first.
 // The zero time begins at the latest.
 func (s *Scheduler) Runs(ctx context.Context, name string, before time.Time, limit int) ([]Run, error) {
-	var known bool
-	if err := s.pool.QueryRow(ctx, `select exists (select from schedules where name = $1)`, name).Scan(&known); err != nil {
-		return nil, fmt.Errorf("look for schedule: %w", err)
+	known, err := pgpool.Value[bool](ctx, s.pool, "look for schedule", `select exists (select from schedules where name = $1)`, name)
+	if err != nil {
+		return nil, err
 	}
 	if !known {
 		return nil, ErrNotFound
 	}
-	rows, err := s.pool.Query(ctx, runSQL+`
+	return pgpool.Collect(ctx, s.pool, "list runs", scanRun, runSQL+`
 		where r.job = $1 and ($2::timestamptz is null or r.due_at < $2) order by r.due_at desc limit $3`,
 		name, nullTime(before), limit)
-	if err != nil {
-		return nil, fmt.Errorf("list runs: %w", err)
-	}
-	runs, err := pgx.CollectRows(rows, scanRun)
-	if err != nil {
-		return nil, fmt.Errorf("list runs: %w", err)
-	}
-	return runs, nil
 }
 
 // nullTime returns nil for the zero time.
@@ -169,23 +153,22 @@ func (s *Scheduler) Operate(ctx context.Context, act Act) error {
 
 // runAgain has a run begin that is due now, and returns its period.
 func runAgain(ctx context.Context, tx pgx.Tx, job, period string) (string, error) {
-	var running bool
-	err := tx.QueryRow(ctx, `select exists (select from schedule_runs where job = $1 and state = 'running')`, job).Scan(&running)
+	running, err := pgpool.Value[bool](ctx, tx, "look for a run", `select exists (select from schedule_runs where job = $1 and state = 'running')`, job)
 	if err != nil {
-		return "", fmt.Errorf("look for a run: %w", err)
+		return "", err
 	}
 	if running {
 		return "", fault.New(fault.Conflict, "a run is under way: wait for its end")
 	}
 	if period == "" {
-		var now time.Time
-		if err := tx.QueryRow(ctx, `select now()`).Scan(&now); err != nil {
-			return "", fmt.Errorf("ask the time: %w", err)
+		now, err := pgpool.Value[time.Time](ctx, tx, "ask the time", `select now()`)
+		if err != nil {
+			return "", err
 		}
 		period = "operator " + now.UTC().Format(time.RFC3339Nano) // no time of a job has this key
-		_, err := tx.Exec(ctx, `insert into schedule_runs (job, period, due_at) values ($1, $2, $3)`, job, period, now)
+		err = pgpool.Exec(ctx, tx, "begin run", `insert into schedule_runs (job, period, due_at) values ($1, $2, $3)`, job, period, now)
 		if err != nil {
-			return "", fmt.Errorf("begin run: %w", err)
+			return "", err
 		}
 		return period, nil
 	}

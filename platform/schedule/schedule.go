@@ -384,10 +384,9 @@ func (s *Scheduler) begin(ctx context.Context, job Job) error {
 			return fmt.Errorf("lock schedule: %w", err)
 		}
 		// A statement of its own: it sees what was committed before the lock.
-		var running bool
-		err = tx.QueryRow(ctx, `select exists (select from schedule_runs where job = $1 and state = 'running')`, job.Name).Scan(&running)
+		running, err := pgpool.Value[bool](ctx, tx, "look for a run", `select exists (select from schedule_runs where job = $1 and state = 'running')`, job.Name)
 		if err != nil {
-			return fmt.Errorf("look for a run: %w", err)
+			return err
 		}
 		if running {
 			return nil
@@ -482,21 +481,17 @@ func (s *Scheduler) step(ctx context.Context, job Job, c *claim) (p Progress, er
 	defer cancel()
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		// The row stays locked until the commit: nobody else can be in a step of it.
-		rows, err := tx.Query(ctx, runSQL+`
+		run, err := pgpool.One(ctx, tx, "lock run", errLost, scanRun, runSQL+`
 			where r.job = $1 and r.period = $2 and r.owner = $3 and r.state = 'running'
 				and exists (select from schedules s where s.name = r.job and not s.paused)
 			for update`, job.Name, c.period, c.owner)
 		if err != nil {
-			return fmt.Errorf("lock run: %w", err)
-		}
-		run, err := pgx.CollectExactlyOneRow(rows, scanRun)
-		if err = pgpool.Found(err, "lock run", errLost); err != nil {
 			return err
 		}
 		if p, err = job.Step(ctx, tx, run); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `
+		return pgpool.Exec(ctx, tx, "note progress", `
 			update schedule_runs set
 				cursor = $3, done = done + $4, total = coalesce(nullif($5::bigint, 0), total),
 				failures = 0, error = '',
@@ -505,10 +500,6 @@ func (s *Scheduler) step(ctx context.Context, job Job, c *claim) (p Progress, er
 				ended_at = case when $7 then clock_timestamp() end
 			where job = $1 and period = $2`,
 			job.Name, c.period, p.Cursor, p.Done, p.Total, s.lease+p.Pause, p.Last)
-		if err != nil {
-			return fmt.Errorf("note progress: %w", err)
-		}
-		return nil
 	})
 	if err == nil && p.AfterCommit != nil {
 		p.AfterCommit()
@@ -556,11 +547,7 @@ func (s *Scheduler) fail(ctx context.Context, job Job, c *claim, cause error) er
 func (s *Scheduler) release(ctx context.Context, job Job, c *claim) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
 	defer cancel()
-	_, err := s.pool.Exec(ctx, `
+	return pgpool.Exec(ctx, s.pool, "release run", `
 		update schedule_runs set owner = null, lease_until = null where job = $1 and period = $2 and owner = $3`,
 		job.Name, c.period, c.owner)
-	if err != nil {
-		return fmt.Errorf("release run: %w", err)
-	}
-	return nil
 }

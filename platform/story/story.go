@@ -8,13 +8,14 @@ package story
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // A Kind is what happened to a message.
@@ -133,15 +134,11 @@ from reconciliation_manifests where check_at is not null and $2 = any(missing::t
 // Entries returns what happened to the message in the groups' queues, in the order of
 // the times.
 func (s *Store) Entries(ctx context.Context, messageID string) ([]Entry, error) {
-	rows, err := s.pool.Query(ctx, entriesSQL, s.queues, messageID)
-	if err != nil {
-		return nil, fmt.Errorf("read story of message: %w", err)
-	}
-	entries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e Entry, err error) {
+	entries, err := pgpool.Collect(ctx, s.pool, "read story of message", func(row pgx.CollectableRow) (e Entry, err error) {
 		return e, row.Scan(&e.At, &e.Kind, &e.Place, &e.Attempts, &e.Class, &e.Reason, &e.Until, &e.DeadLetter, &e.Replay)
-	})
+	}, entriesSQL, s.queues, messageID)
 	if err != nil {
-		return nil, fmt.Errorf("read story of message: %w", err)
+		return nil, err
 	}
 	Sort(entries)
 	return entries, nil

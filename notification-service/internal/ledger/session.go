@@ -124,22 +124,18 @@ func sessionLock(owner uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(o
 func (s *Session) releaseDead(ctx context.Context, conn *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 	defer cancel()
-	rows, err := conn.Query(ctx, `
+	others, err := pgpool.Collect(ctx, conn, "find other workers", pgx.RowTo[uuid.UUID], `
 		select distinct owner from lanes where owner <> $1 and lease_until > now() and substr(owner::text, 15, 1) = $2::text`,
 		s.owner, fmt.Sprint(withSession))
 	if err != nil {
-		return fmt.Errorf("find other workers: %w", err)
-	}
-	others, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil {
-		return fmt.Errorf("find other workers: %w", err)
+		return err
 	}
 	before := s.absent
 	s.absent = make(map[uuid.UUID]time.Time)
 	for _, owner := range others {
-		var ended bool
-		if err := conn.QueryRow(ctx, `select pg_try_advisory_xact_lock_shared($1)`, sessionLock(owner)).Scan(&ended); err != nil {
-			return fmt.Errorf("check for dead workers: %w", err)
+		ended, err := pgpool.Value[bool](ctx, conn, "check for dead workers", `select pg_try_advisory_xact_lock_shared($1)`, sessionLock(owner))
+		if err != nil {
+			return err
 		}
 		if !ended {
 			continue

@@ -43,11 +43,7 @@ type Adoptions struct {
 
 // Adopted reports whether an account has taken over the guest.
 func (s *Adoptions) Adopted(ctx context.Context, guestID string) (adopted bool, err error) {
-	err = s.pool.QueryRow(ctx, `select exists (select from streams where name = $1 and adopted_at is not null)`, notification.UserStream(guestID)).Scan(&adopted)
-	if err != nil {
-		return false, fmt.Errorf("look up guest: %w", err)
-	}
-	return adopted, nil
+	return pgpool.Value[bool](ctx, s.pool, "look up guest", `select exists (select from streams where name = $1 and adopted_at is not null)`, notification.UserStream(guestID))
 }
 
 // Apply makes each adoption of the batch, which came from queue, unless its message was
@@ -108,29 +104,25 @@ func (s *Adoptions) adopt(ctx context.Context, tx pgx.Tx, a Adoption) (ends []no
 		names = append(names, account)
 	}
 	slices.Sort(names) // the order in which all transactions lock
-	rows, err := tx.Query(ctx, `
-		insert into streams as s (name) select name from unnest($1::text[]) with ordinality as n (name, place) order by place
-		on conflict (name) do update set last_seq = s.last_seq
-		returning s.name, s.id, s.last_seq, s.adopted_at is not null`, names)
-	if err != nil {
-		return nil, fmt.Errorf("lock streams: %w", err)
-	}
 	var m move
 	var base int64
 	done := false
 	var name notification.Stream
 	var id, seq int64
 	var adopted bool
-	_, err = pgx.ForEachRow(rows, []any{&name, &id, &seq, &adopted}, func() error {
+	err = pgpool.ForEach(ctx, tx, "lock streams", []any{&name, &id, &seq, &adopted}, func() error {
 		if name == guest {
 			m.guest, done = id, adopted
 		} else {
 			m.account, base = id, seq
 		}
 		return nil
-	})
+	}, `
+		insert into streams as s (name) select name from unnest($1::text[]) with ordinality as n (name, place) order by place
+		on conflict (name) do update set last_seq = s.last_seq
+		returning s.name, s.id, s.last_seq, s.adopted_at is not null`, names)
 	if err != nil {
-		return nil, fmt.Errorf("lock streams: %w", err)
+		return nil, err
 	}
 	if done {
 		return nil, nil
@@ -172,8 +164,8 @@ func moveStream(ctx context.Context, tx pgx.Tx, m move, base int64, account noti
 		`update push_subscriptions set stream_id = $2 where stream_id = $1`,
 		`update contact_codes set stream_id = $2 where stream_id = $1`,
 	} {
-		if _, err := tx.Exec(ctx, sql, m.guest, m.account); err != nil {
-			return nil, fmt.Errorf("move what a guest chose: %w", err)
+		if err := pgpool.Exec(ctx, tx, "move what a guest chose", sql, m.guest, m.account); err != nil {
+			return nil, err
 		}
 	}
 	return last, moveContact(ctx, tx, m)
@@ -283,16 +275,13 @@ func leaveMark(ctx context.Context, tx pgx.Tx, m move, guest notification.Stream
 // would get the same message twice, as an account and as a guest, gets it once; a draft whose
 // account is gone is dropped.
 func (a *applyArgs) readdress(ctx context.Context, pool *pgxpool.Pool) error {
-	rows, err := pool.Query(ctx, `
+	accounts := make(map[string]string)
+	var guest, account string
+	err := pgpool.ForEach(ctx, pool, "look up accounts of guests", []any{&guest, &account}, func() error { accounts[guest] = account; return nil }, `
 		select g.name, coalesce(s.name, '') from streams g left join streams s on s.id = g.adopted_by
 		where g.name = any($1) and g.adopted_at is not null`, a.streams)
 	if err != nil {
-		return fmt.Errorf("look up accounts of guests: %w", err)
-	}
-	accounts := make(map[string]string)
-	var guest, account string
-	if _, err := pgx.ForEachRow(rows, []any{&guest, &account}, func() error { accounts[guest] = account; return nil }); err != nil {
-		return fmt.Errorf("look up accounts of guests: %w", err)
+		return err
 	}
 	type place struct{ message, stream string }
 	taken := make(map[place]bool)

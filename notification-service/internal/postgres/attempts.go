@@ -2,13 +2,12 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // attemptsRead is of how many deliveries to an endpoint, the latest ones, Attempts reads
@@ -33,14 +32,10 @@ group by 1, 2 order by 2`
 // steps. It begins later than asked if more deliveries were made since than are read.
 func (s *Deliveries) Attempts(ctx context.Context, endpoint uuid.UUID, since time.Time, step time.Duration) (webhook.Past, error) {
 	past := webhook.Past{Since: since, Step: step}
-	rows, err := s.pool.Query(ctx, attemptsSQL, freshPlan, endpoint.String(), since, step, attemptsRead)
-	if err != nil {
-		return past, fmt.Errorf("count attempts: %w", err)
-	}
 	var at *time.Time
 	var p95 *int64
 	var succeeded, failed int64
-	_, err = pgx.ForEachRow(rows, []any{&past.Since, &at, &succeeded, &failed, &p95}, func() error {
+	err := pgpool.ForEach(ctx, s.pool, "count attempts", []any{&past.Since, &at, &succeeded, &failed, &p95}, func() error {
 		if at == nil { // there was no attempt
 			return nil
 		}
@@ -50,9 +45,6 @@ func (s *Deliveries) Attempts(ctx context.Context, endpoint uuid.UUID, since tim
 		}
 		past.Points = append(past.Points, point)
 		return nil
-	})
-	if err != nil {
-		return past, fmt.Errorf("count attempts: %w", err)
-	}
-	return past, nil
+	}, attemptsSQL, freshPlan, endpoint.String(), since, step, attemptsRead)
+	return past, err
 }

@@ -80,16 +80,16 @@ func (s *Callers) Set(ctx context.Context, caller notification.Reader, report uu
 		case same:
 			c.ID = id
 		case known:
-			if _, err := tx.Exec(ctx, `delete from contacts where id = $1`, id); err != nil {
-				return fmt.Errorf("remove contact: %w", err)
+			if err := pgpool.Exec(ctx, tx, "remove contact", `delete from contacts where id = $1`, id); err != nil {
+				return err
 			}
 		}
 		if !same {
-			_, err := tx.Exec(ctx, `
+			err := pgpool.Exec(ctx, tx, "insert contact", `
 				insert into contacts (id, stream_id, address, address_mac, lane, language, zone) values ($1, $2, $3, $4, $5, $6, $7)`,
 				c.ID, stream, c.Address, hashes[0], c.Lane, c.Language, c.Zone)
 			if err != nil {
-				return fmt.Errorf("insert contact: %w", err)
+				return err
 			}
 		}
 		return queueProof(ctx, tx, stream, report, c, hashes[0], proof)
@@ -105,8 +105,8 @@ func queueProof(ctx context.Context, tx pgx.Tx, stream int64, report uuid.UUID, 
 		return err
 	}
 	// Mails to an address wait for one another, at all replicas.
-	if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock($1, hashtext(encode($2, 'hex')))`, contactLock, mac); err != nil {
-		return fmt.Errorf("lock address: %w", err)
+	if err := pgpool.Exec(ctx, tx, "lock address", `select pg_advisory_xact_lock($1, hashtext(encode($2, 'hex')))`, contactLock, mac); err != nil {
+		return err
 	}
 	var entered int
 	var due, until time.Time
@@ -137,8 +137,8 @@ func queueProof(ctx context.Context, tx pgx.Tx, stream int64, report uuid.UUID, 
 		{`insert into deliveries (channel, lane, target, message_id, kind, body, due_at, not_after) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
 			[]any{email.Channel, email.CodeLane(c.Lane), c.ID.String(), uuid.NewString(), email.Proof, body, due, until}},
 	} {
-		if _, err := tx.Exec(ctx, change.sql, change.args...); err != nil {
-			return fmt.Errorf("queue proof: %w", err)
+		if err := pgpool.Exec(ctx, tx, "queue proof", change.sql, change.args...); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -173,22 +173,13 @@ func (s *Callers) Prove(ctx context.Context, hash []byte) (c email.Caller, err e
 
 // prove finds the contact whose link has that hash, and changes it.
 func prove(ctx context.Context, q pgpool.Querier, hash []byte, lock string, change func(id uuid.UUID, stream int64, report uuid.UUID) error) (email.Caller, error) {
-	rows, err := q.Query(ctx, provableSQL+lock, hash, email.UnverifiedFor)
-	if err != nil {
-		return email.Caller{}, fmt.Errorf("read proof: %w", err)
-	}
 	var id, report uuid.UUID
 	var stream int64
-	c, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (c email.Caller, err error) {
+	c, err := pgpool.One(ctx, q, "read proof", email.ErrProof, func(row pgx.CollectableRow) (c email.Caller, err error) {
 		return c, row.Scan(&id, &stream, &report, &c.Language, &c.State)
-	})
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return email.Caller{}, email.ErrProof
-	case err != nil:
-		return email.Caller{}, fmt.Errorf("read proof: %w", err)
-	case change == nil, c.State == email.Active:
-		return c, nil
+	}, provableSQL+lock, hash, email.UnverifiedFor)
+	if err != nil || change == nil || c.State == email.Active {
+		return c, err
 	}
 	if err := change(id, stream, report); err != nil {
 		return email.Caller{}, fmt.Errorf("prove address: %w", err)

@@ -30,15 +30,9 @@ func scanContact(row pgx.CollectableRow, more ...any) (c email.Contact, err erro
 	return c, err
 }
 
-func oneContact(rows pgx.Rows, err error) (email.Contact, error) {
-	if err != nil {
-		return email.Contact{}, fmt.Errorf("read contact: %w", err)
-	}
-	c, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (email.Contact, error) { return scanContact(row) })
-	if err = pgpool.Found(err, "read contact", email.ErrNoAddress); err != nil {
-		return email.Contact{}, err
-	}
-	return c, nil
+func readContact(ctx context.Context, q pgpool.Querier, sql string, args ...any) (email.Contact, error) {
+	scan := func(row pgx.CollectableRow) (email.Contact, error) { return scanContact(row) }
+	return pgpool.One(ctx, q, "read contact", email.ErrNoAddress, scan, sql, args...)
 }
 
 // Contacts are the addresses of readers, and the mails that they chose.
@@ -49,8 +43,8 @@ type Contacts struct {
 
 // Get returns the contact of reader, or email.ErrNoAddress.
 func (s *Contacts) Get(ctx context.Context, reader notification.Reader) (email.Contact, error) {
-	return oneContact(s.pool.Query(ctx, `
-		select `+contactColumns+` from contacts c join streams s on s.id = c.stream_id where s.name = $1`, reader.Own()))
+	return readContact(ctx, s.pool, `
+		select `+contactColumns+` from contacts c join streams s on s.id = c.stream_id where s.name = $1`, reader.Own())
 }
 
 // Set keeps c as the contact of reader. If one of the hashes shows that the address
@@ -68,8 +62,8 @@ func (s *Contacts) Set(ctx context.Context, reader notification.Reader, c email.
 		if err != nil {
 			return err
 		}
-		before, err := oneContact(tx.Query(ctx, `
-			delete from contacts c where stream_id = $1 and address_mac <> all($2::bytea[]) returning `+contactColumns, stream, hashes))
+		before, err := readContact(ctx, tx, `
+			delete from contacts c where stream_id = $1 and address_mac <> all($2::bytea[]) returning `+contactColumns, stream, hashes)
 		if err != nil && !errors.Is(err, email.ErrNoAddress) {
 			return err
 		}
@@ -77,12 +71,12 @@ func (s *Contacts) Set(ctx context.Context, reader notification.Reader, c email.
 		if before.Quiet != nil {
 			from, to = &before.Quiet.From, &before.Quiet.To
 		}
-		kept, err = oneContact(tx.Query(ctx, `
+		kept, err = readContact(ctx, tx, `
 			insert into contacts as c (id, stream_id, address, address_mac, lane, language, zone, kinds, quiet_from, quiet_to)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 			on conflict (stream_id) do update set language = excluded.language, zone = excluded.zone
 			returning `+contactColumns,
-			c.ID, stream, c.Address, hashes[0], c.Lane, c.Language, c.Zone, before.Kinds, from, to))
+			c.ID, stream, c.Address, hashes[0], c.Lane, c.Language, c.Zone, before.Kinds, from, to)
 		if err != nil {
 			return err
 		}
@@ -114,9 +108,9 @@ const contactLock int32 = 0x6d61696c
 func (s *Contacts) Remove(ctx context.Context, reader notification.Reader) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		for _, table := range []string{"contacts", "digests", "mail_consents"} {
-			_, err := tx.Exec(ctx, `delete from `+table+` where stream_id = (select id from streams where name = $1)`, reader.Own())
+			err := pgpool.Exec(ctx, tx, "remove contact", `delete from `+table+` where stream_id = (select id from streams where name = $1)`, reader.Own())
 			if err != nil {
-				return fmt.Errorf("remove contact: %w", err)
+				return err
 			}
 		}
 		return nil
@@ -130,10 +124,10 @@ func (s *Contacts) SetPreferences(ctx context.Context, reader notification.Reade
 	if quiet != nil {
 		from, to = &quiet.From, &quiet.To
 	}
-	return oneContact(s.pool.Query(ctx, `
+	return readContact(ctx, s.pool, `
 		update contacts c set kinds = $2, quiet_from = $3, quiet_to = $4
 		from streams s where s.name = $1 and c.stream_id = s.id
-		returning `+contactColumns, reader.Own(), kinds, from, to))
+		returning `+contactColumns, reader.Own(), kinds, from, to)
 }
 
 // SendCode queues the delivery of a code, which is body, to reader's contact, and keeps
@@ -171,9 +165,9 @@ func (s *Contacts) SendCode(ctx context.Context, reader notification.Reader, con
 		if own >= email.MaxCodes || recently {
 			return email.ErrTooManyCodes
 		}
-		_, err = tx.Exec(ctx, `insert into contact_codes (stream_id, address_mac) values ($1, $2)`, stream, mac)
+		err = pgpool.Exec(ctx, tx, "note code", `insert into contact_codes (stream_id, address_mac) values ($1, $2)`, stream, mac)
 		if err != nil {
-			return fmt.Errorf("note code: %w", err)
+			return err
 		}
 		if everybodys >= email.MaxCodes || recentlyElsewhere {
 			return nil
@@ -255,10 +249,7 @@ func (s *Contacts) SetConsent(ctx context.Context, reader notification.Reader, r
 	if !wanted {
 		sql = `delete from mail_consents where stream_id = (select id from streams where name = $1) and report_id = $2`
 	}
-	if _, err := s.pool.Exec(ctx, sql, reader.Own(), report); err != nil {
-		return fmt.Errorf("keep consent: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.pool, "keep consent", sql, reader.Own(), report)
 }
 
 const unsubscriptionSQL = `
@@ -276,14 +267,10 @@ func (s *Contacts) Unsubscription(ctx context.Context, hash []byte) (email.Unsub
 }
 
 func readUnsubscription(ctx context.Context, q pgpool.Querier, hash []byte) (u email.Unsubscription, contact uuid.UUID, stream int64, err error) {
-	rows, err := q.Query(ctx, unsubscriptionSQL, hash)
-	if err != nil {
-		return u, contact, 0, fmt.Errorf("read token: %w", err)
-	}
-	u, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (u email.Unsubscription, err error) {
+	u, err = pgpool.One(ctx, q, "read token", email.ErrToken, func(row pgx.CollectableRow) (u email.Unsubscription, err error) {
 		return u, row.Scan(&u.Kind, &u.Language, &contact, &stream, &u.Ended)
-	})
-	if err = pgpool.Found(err, "read token", email.ErrToken); err != nil {
+	}, unsubscriptionSQL, hash)
+	if err != nil {
 		return u, contact, 0, err
 	}
 	return u, contact, stream, nil

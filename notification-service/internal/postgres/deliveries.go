@@ -71,15 +71,7 @@ func (s *Deliveries) Get(ctx context.Context, id int64) (webhook.Record, []webho
 }
 
 func readDelivery(ctx context.Context, q pgpool.Querier, where string, id int64) (webhook.Record, error) {
-	rows, err := q.Query(ctx, recordSQL+where, id)
-	if err != nil {
-		return webhook.Record{}, fmt.Errorf("read delivery: %w", err)
-	}
-	record, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[webhook.Record])
-	if err = pgpool.Found(err, "read delivery", webhook.ErrNoDelivery); err != nil {
-		return webhook.Record{}, err
-	}
-	return record, nil
+	return pgpool.One(ctx, q, "read delivery", webhook.ErrNoDelivery, pgx.RowToStructByPos[webhook.Record], recordSQL+where, id)
 }
 
 // againSQL makes a delivery due now. Its attempts are kept; its schedule starts again, and
@@ -105,8 +97,8 @@ func (s *Deliveries) Resend(ctx context.Context, actor string, id int64) (webhoo
 		if e.State == webhook.Disabled {
 			return webhook.ErrDisabled
 		}
-		if _, err := tx.Exec(ctx, `update deliveries set `+againSQL(2)+` where id = $1`, id, webhook.Lifetime); err != nil {
-			return fmt.Errorf("resend delivery: %w", err)
+		if err := pgpool.Exec(ctx, tx, "resend delivery", `update deliveries set `+againSQL(2)+` where id = $1`, id, webhook.Lifetime); err != nil {
+			return err
 		}
 		detail := map[string]any{"delivery_id": id, "was": record.State}
 		if record, err = readDelivery(ctx, tx, `id = $1`, id); err != nil {
@@ -129,13 +121,12 @@ func (s *Deliveries) AddTest(ctx context.Context, actor string, endpoint uuid.UU
 		if target.State == webhook.Disabled {
 			return webhook.ErrDisabled
 		}
-		var id int64
-		err = tx.QueryRow(ctx, `
+		id, err := pgpool.Value[int64](ctx, tx, "write test delivery", `
 			insert into deliveries (channel, lane, target, message_id, kind, body, not_after)
 			values ('webhook', $1, $1, $2, $3, $4, now() + $5) returning id`,
-			endpoint.String(), e.MessageID, e.Type, e.Body, webhook.Lifetime).Scan(&id)
+			endpoint.String(), e.MessageID, e.Type, e.Body, webhook.Lifetime)
 		if err != nil {
-			return fmt.Errorf("write test delivery: %w", err)
+			return err
 		}
 		if record, err = readDelivery(ctx, tx, `id = $1`, id); err != nil {
 			return err

@@ -24,15 +24,9 @@ func scanDevice(row pgx.CollectableRow, more ...any) (d push.Device, err error) 
 	return d, err
 }
 
-func readDevices(rows pgx.Rows, err error) ([]push.Device, error) {
-	if err != nil {
-		return nil, fmt.Errorf("read devices: %w", err)
-	}
-	devices, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (push.Device, error) { return scanDevice(row) })
-	if err != nil {
-		return nil, fmt.Errorf("read devices: %w", err)
-	}
-	return devices, nil
+func readDevices(ctx context.Context, q pgpool.Querier, sql string, args ...any) ([]push.Device, error) {
+	scan := func(row pgx.CollectableRow) (push.Device, error) { return scanDevice(row) }
+	return pgpool.Collect(ctx, q, "read devices", scan, sql, args...)
 }
 
 // Devices are the browsers of readers who asked for pushes.
@@ -44,9 +38,9 @@ type Devices struct {
 
 // List returns the devices of reader, the newest first, without their addresses.
 func (s *Devices) List(ctx context.Context, reader notification.Reader) ([]push.Device, error) {
-	return readDevices(s.pool.Query(ctx, `
+	return readDevices(ctx, s.pool, `
 		select `+deviceColumns+` from push_subscriptions p join streams s on s.id = p.stream_id
-		where s.name = $1 order by p.created_at desc, p.id`, reader.Own()))
+		where s.name = $1 order by p.created_at desc, p.id`, reader.Own())
 }
 
 // Add keeps d as a device of reader, and reports whether it is a new one. A
@@ -62,9 +56,9 @@ func (s *Devices) Add(ctx context.Context, reader notification.Reader, d push.De
 		if err != nil {
 			return err
 		}
-		known, err := readDevices(tx.Query(ctx, `
+		known, err := readDevices(ctx, tx, `
 			update push_subscriptions p set language = $3, user_agent = $4 where stream_id = $1 and endpoint_mac = any($2::bytea[])
-			returning `+deviceColumns, stream, hashes, d.Language, d.Label))
+			returning `+deviceColumns, stream, hashes, d.Language, d.Label)
 		if err != nil {
 			return err
 		}
@@ -72,35 +66,30 @@ func (s *Devices) Add(ctx context.Context, reader notification.Reader, d push.De
 			kept = known[0]
 			return nil
 		}
-		var has int
-		err = tx.QueryRow(ctx, `select count(*) from push_subscriptions where stream_id = $1`, stream).Scan(&has)
+		has, err := pgpool.Value[int](ctx, tx, "count devices", `select count(*) from push_subscriptions where stream_id = $1`, stream)
 		if err != nil {
-			return fmt.Errorf("count devices: %w", err)
+			return err
 		}
 		if has >= push.MaxDevices {
 			return push.ErrTooManyDevices
 		}
 		// Under an earlier key the row of somebody else has another hash.
-		if _, err := tx.Exec(ctx, `delete from push_subscriptions where endpoint_mac = any($1::bytea[])`, hashes); err != nil {
-			return fmt.Errorf("take over device: %w", err)
+		if err := pgpool.Exec(ctx, tx, "take over device", `delete from push_subscriptions where endpoint_mac = any($1::bytea[])`, hashes); err != nil {
+			return err
 		}
-		inserted, err := readDevices(tx.Query(ctx, `
+		inserted, err := readDevices(ctx, tx, `
 			insert into push_subscriptions as p (id, stream_id, endpoint, endpoint_mac, keys, lane, language, user_agent)
 			values ($1, $2, $3, $4, $5, $6, $7, $8)
 			on conflict (endpoint_mac) do update set id = excluded.id, stream_id = excluded.stream_id, endpoint = excluded.endpoint,
 			  keys = excluded.keys, lane = excluded.lane, language = excluded.language, user_agent = excluded.user_agent,
 			  created_at = excluded.created_at, last_ok_at = null
 			returning `+deviceColumns,
-			d.ID, stream, d.Endpoint, hashes[0], d.Keys, d.Lane, d.Language, d.Label))
+			d.ID, stream, d.Endpoint, hashes[0], d.Keys, d.Lane, d.Language, d.Label)
 		if err != nil {
 			return err
 		}
 		kept, added = inserted[0], true
-		_, err = tx.Exec(ctx, `insert into push_preferences (stream_id, kinds) values ($1, $2) on conflict do nothing`, stream, push.DefaultKinds)
-		if err != nil {
-			return fmt.Errorf("keep the kinds of pushes: %w", err)
-		}
-		return nil
+		return pgpool.Exec(ctx, tx, "keep the kinds of pushes", `insert into push_preferences (stream_id, kinds) values ($1, $2) on conflict do nothing`, stream, push.DefaultKinds)
 	})
 	return kept, added, err
 }
@@ -108,12 +97,8 @@ func (s *Devices) Add(ctx context.Context, reader notification.Reader, d push.De
 // Remove removes a device of reader. Waiting deliveries are cancelled when they are
 // due.
 func (s *Devices) Remove(ctx context.Context, reader notification.Reader, id uuid.UUID) error {
-	_, err := s.pool.Exec(ctx, `
+	return pgpool.Exec(ctx, s.pool, "remove device", `
 		delete from push_subscriptions where id = $2 and stream_id = (select id from streams where name = $1)`, reader.Own(), id)
-	if err != nil {
-		return fmt.Errorf("remove device: %w", err)
-	}
-	return nil
 }
 
 // Kinds returns the kinds that are pushed to reader's devices.
@@ -132,13 +117,9 @@ func (s *Devices) SetKinds(ctx context.Context, reader notification.Reader, kind
 	if _, err := s.streams.View(ctx, reader); err != nil { // the reader may be new
 		return err
 	}
-	_, err := s.pool.Exec(ctx, `
+	return pgpool.Exec(ctx, s.pool, "keep the kinds of pushes", `
 		insert into push_preferences (stream_id, kinds) select id, $2 from streams where name = $1
 		on conflict (stream_id) do update set kinds = excluded.kinds`, reader.Own(), kinds)
-	if err != nil {
-		return fmt.Errorf("keep the kinds of pushes: %w", err)
-	}
-	return nil
 }
 
 // Draft returns the present state of a delivery's subject: whether the device is
@@ -148,16 +129,9 @@ func (s *Devices) Draft(ctx context.Context, d *ledger.Delivery) (push.Draft, er
 	if err != nil {
 		return push.Draft{}, push.ErrNoDevice
 	}
-	rows, err := s.pool.Query(ctx, `
-		select `+deviceColumns+`, p.endpoint, p.keys, p.stream_id, coalesce(w.kinds, '{}'), now(), coalesce(c.zone, ''), c.quiet_from, c.quiet_to
-		from push_subscriptions p left join push_preferences w on w.stream_id = p.stream_id left join contacts c on c.stream_id = p.stream_id
-		where p.id = $1`, id)
-	if err != nil {
-		return push.Draft{}, fmt.Errorf("read device: %w", err)
-	}
 	var stream int64
 	var kinds []string
-	draft, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (draft push.Draft, err error) {
+	draft, err := pgpool.One(ctx, s.pool, "read device", push.ErrNoDevice, func(row pgx.CollectableRow) (draft push.Draft, err error) {
 		var endpoint, keys string
 		var from, to *int
 		draft.Device, err = scanDevice(row, &endpoint, &keys, &stream, &kinds, &draft.Now, &draft.Zone, &from, &to)
@@ -166,8 +140,11 @@ func (s *Devices) Draft(ctx context.Context, d *ledger.Delivery) (push.Draft, er
 			draft.Quiet = &ledger.Quiet{From: *from, To: *to}
 		}
 		return draft, err
-	})
-	if err = pgpool.Found(err, "read device", push.ErrNoDevice); err != nil {
+	}, `
+		select `+deviceColumns+`, p.endpoint, p.keys, p.stream_id, coalesce(w.kinds, '{}'), now(), coalesce(c.zone, ''), c.quiet_from, c.quiet_to
+		from push_subscriptions p left join push_preferences w on w.stream_id = p.stream_id left join contacts c on c.stream_id = p.stream_id
+		where p.id = $1`, id)
+	if err != nil {
 		return push.Draft{}, err
 	}
 	kind, item, err := readItem(ctx, s.pool, stream, d)
@@ -183,16 +160,10 @@ func (s *Devices) Draft(ctx context.Context, d *ledger.Delivery) (push.Draft, er
 
 // Used notes that a push was sent to a device.
 func (s *Devices) Used(ctx context.Context, device uuid.UUID) error {
-	if _, err := s.pool.Exec(ctx, `update push_subscriptions set last_ok_at = now() where id = $1`, device); err != nil {
-		return fmt.Errorf("note use of a device: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.pool, "note use of a device", `update push_subscriptions set last_ok_at = now() where id = $1`, device)
 }
 
 // Drop removes a device that its push service no longer knows.
 func (s *Devices) Drop(ctx context.Context, device uuid.UUID) error {
-	if _, err := s.pool.Exec(ctx, `delete from push_subscriptions where id = $1`, device); err != nil {
-		return fmt.Errorf("remove device: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.pool, "remove device", `delete from push_subscriptions where id = $1`, device)
 }

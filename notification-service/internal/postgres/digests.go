@@ -15,6 +15,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/schedule"
 )
 
@@ -53,10 +54,7 @@ func (s *Digests) Set(ctx context.Context, reader notification.Reader, settings 
 			return err
 		}
 		if settings.Frequency == email.Off {
-			if _, err := tx.Exec(ctx, `delete from digests where stream_id = $1`, stream); err != nil {
-				return fmt.Errorf("end digest: %w", err)
-			}
-			return nil
+			return pgpool.Exec(ctx, tx, "end digest", `delete from digests where stream_id = $1`, stream)
 		}
 		tag, err := tx.Exec(ctx, `
 			insert into digests as d (stream_id, frequency, weekday, at, next_at, sent_seq)
@@ -96,18 +94,12 @@ func moveDigest(ctx context.Context, tx pgx.Tx, stream int64) error {
 		return err
 	}
 	next, _ := settings.Next(now, zone)
-	if _, err := tx.Exec(ctx, `update digests set next_at = $2 where stream_id = $1 and next_at > now()`, stream, next); err != nil {
-		return fmt.Errorf("move digest: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, tx, "move digest", `update digests set next_at = $2 where stream_id = $1 and next_at > now()`, stream, next)
 }
 
 // Count returns how many of a half are due.
 func (s *Digests) Count(ctx context.Context, tx pgx.Tx, half email.Half) (n int64, err error) {
-	if err := tx.QueryRow(ctx, `select count(*) from digests where next_at <= now() and stream_id % 2 = $1`, half).Scan(&n); err != nil {
-		return 0, fmt.Errorf("count due digests: %w", err)
-	}
-	return n, nil
+	return pgpool.Value[int64](ctx, tx, "count due digests", `select count(*) from digests where next_at <= now() and stream_id % 2 = $1`, half)
 }
 
 // Claim writes a delivery for up to limit due digests of a half that are not
@@ -116,14 +108,6 @@ func (s *Digests) Count(ctx context.Context, tx pgx.Tx, half email.Half) (n int6
 // the stream: they have no gaps and are in the order of the commits, so that none is
 // left out and none comes twice. It returns how many it claimed.
 func (s *Digests) Claim(ctx context.Context, tx pgx.Tx, half email.Half, limit int, spread time.Duration) (claimed int, err error) {
-	rows, err := tx.Query(ctx, `
-		select d.stream_id, d.frequency, d.weekday, d.at, d.next_at, d.sent_seq, s.last_seq, now(),
-		  c.id, coalesce(c.lane, ''), coalesce(c.zone, 'UTC'), coalesce(c.state = 'active', false)
-		from digests d join streams s on s.id = d.stream_id left join contacts c on c.stream_id = d.stream_id
-		where d.next_at <= now() and d.stream_id % 2 = $2 order by d.next_at limit $1 for update of d skip locked`, limit, half)
-	if err != nil {
-		return 0, fmt.Errorf("read due digests: %w", err)
-	}
 	var (
 		stream, after, head int64
 		settings            email.DigestSettings
@@ -141,7 +125,7 @@ func (s *Digests) Claim(ctx context.Context, tx pgx.Tx, half email.Half, limit i
 		zones = make(map[string]*time.Location) // reading one takes longer than all the rest
 	)
 	columns := []any{&stream, &settings.Frequency, &weekday, &at, &due, &after, &head, &now, &contact, &lane, &zoneName, &active}
-	_, err = pgx.ForEachRow(rows, columns, func() error {
+	err = pgpool.ForEach(ctx, tx, "read due digests", columns, func() error {
 		claimed++
 		zone := zones[zoneName]
 		if zone == nil {
@@ -166,14 +150,18 @@ func (s *Digests) Claim(ctx context.Context, tx pgx.Tx, half email.Half, limit i
 		period := due.In(zone).Format(time.DateOnly) + "." + strconv.FormatInt(head, 10)
 		mails.add(*contact, lane, period, window, place, next)
 		return nil
-	})
+	}, `
+		select d.stream_id, d.frequency, d.weekday, d.at, d.next_at, d.sent_seq, s.last_seq, now(),
+		  c.id, coalesce(c.lane, ''), coalesce(c.zone, 'UTC'), coalesce(c.state = 'active', false)
+		from digests d join streams s on s.id = d.stream_id left join contacts c on c.stream_id = d.stream_id
+		where d.next_at <= now() and d.stream_id % 2 = $2 order by d.next_at limit $1 for update of d skip locked`, limit, half)
 	if err != nil {
-		return 0, fmt.Errorf("read due digests: %w", err)
+		return 0, err
 	}
 	if claimed == 0 {
 		return 0, nil
 	}
-	_, err = tx.Exec(ctx, `
+	err = pgpool.Exec(ctx, tx, "write digests", `
 		insert into deliveries (channel, lane, target, message_id, kind, body, due_at, not_after)
 		select $1, lane, target, period, $2, body, now() + make_interval(secs => place_s), next
 		from unnest($3::text[], $4::text[], $5::text[], $6::bytea[], $7::double precision[], $8::timestamptz[])
@@ -181,14 +169,14 @@ func (s *Digests) Claim(ctx context.Context, tx pgx.Tx, half email.Half, limit i
 		on conflict (channel, target, message_id, kind) do nothing`,
 		email.Channel, email.Digest, mails.lanes, mails.targets, mails.periods, mails.bodies, mails.places, mails.next)
 	if err != nil {
-		return 0, fmt.Errorf("write digests: %w", err)
+		return 0, err
 	}
-	_, err = tx.Exec(ctx, `
+	err = pgpool.Exec(ctx, tx, "move digests", `
 		update digests d set sent_seq = m.seq, next_at = m.next
 		from unnest($1::bigint[], $2::bigint[], $3::timestamptz[]) as m (stream_id, seq, next) where d.stream_id = m.stream_id`,
 		moved.streams, moved.seqs, moved.next)
 	if err != nil {
-		return 0, fmt.Errorf("move digests: %w", err)
+		return 0, err
 	}
 	return claimed, nil
 }

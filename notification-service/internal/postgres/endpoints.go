@@ -54,18 +54,12 @@ func (s *Endpoints) List(ctx context.Context, before uuid.UUID, limit int) ([]we
 
 // Any reports whether there is any endpoint.
 func (s *Endpoints) Any(ctx context.Context) (any bool, err error) {
-	if err := s.pool.QueryRow(ctx, `select exists (select from webhook_endpoints)`).Scan(&any); err != nil {
-		return false, fmt.Errorf("look for webhooks: %w", err)
-	}
-	return any, nil
+	return pgpool.Value[bool](ctx, s.pool, "look for webhooks", `select exists (select from webhook_endpoints)`)
 }
 
 // Since returns when the oldest endpoint was registered. Without any it is now.
 func (s *Endpoints) Since(ctx context.Context) (since time.Time, err error) {
-	if err := s.pool.QueryRow(ctx, `select coalesce(min(created_at), now()) from webhook_endpoints`).Scan(&since); err != nil {
-		return time.Time{}, fmt.Errorf("look for the oldest webhook: %w", err)
-	}
-	return since, nil
+	return pgpool.Value[time.Time](ctx, s.pool, "look for the oldest webhook", `select coalesce(min(created_at), now()) from webhook_endpoints`)
 }
 
 // Get returns an endpoint.
@@ -74,15 +68,7 @@ func (s *Endpoints) Get(ctx context.Context, id uuid.UUID) (webhook.Endpoint, er
 }
 
 func readWebhook(ctx context.Context, q pgpool.Querier, where string, id uuid.UUID) (webhook.Endpoint, error) {
-	rows, err := q.Query(ctx, `select `+endpointColumns+` from webhook_endpoints `+where, id)
-	if err != nil {
-		return webhook.Endpoint{}, fmt.Errorf("read webhook: %w", err)
-	}
-	e, err := pgx.CollectExactlyOneRow(rows, scanEndpoint)
-	if err = pgpool.Found(err, "read webhook", webhook.ErrNotFound); err != nil {
-		return webhook.Endpoint{}, err
-	}
-	return e, nil
+	return pgpool.One(ctx, q, "read webhook", webhook.ErrNotFound, scanEndpoint, `select `+endpointColumns+` from webhook_endpoints `+where, id)
 }
 
 // summarySQL reads a bounded part of the log, so that an endpoint with millions
@@ -110,15 +96,11 @@ left join lanes l on l.channel = 'webhook' and l.lane = e.id::text and l.open_un
 
 // Summaries returns the summaries of endpoints, by their ids.
 func (s *Endpoints) Summaries(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]webhook.Summary, error) {
-	rows, err := s.pool.Query(ctx, summarySQL, ids)
-	if err != nil {
-		return nil, fmt.Errorf("sum up webhooks: %w", err)
-	}
 	summaries := make(map[uuid.UUID]webhook.Summary, len(ids))
 	var id uuid.UUID
 	var sum webhook.Summary
 	var p95 *int64
-	_, err = pgx.ForEachRow(rows, []any{
+	err := pgpool.ForEach(ctx, s.pool, "sum up webhooks", []any{
 		&id, &sum.Succeeded, &sum.Failed, &p95, &sum.Waiting, &sum.Held, &sum.OldestWaiting, &sum.OpenUntil,
 	}, func() error {
 		if sum.P95 = nil; p95 != nil {
@@ -126,9 +108,9 @@ func (s *Endpoints) Summaries(ctx context.Context, ids []uuid.UUID) (map[uuid.UU
 		}
 		summaries[id] = sum
 		return nil
-	})
+	}, summarySQL, ids)
 	if err != nil {
-		return nil, fmt.Errorf("sum up webhooks: %w", err)
+		return nil, err
 	}
 	return summaries, nil
 }
@@ -138,14 +120,14 @@ func (s *Endpoints) Create(ctx context.Context, actor string, e *webhook.Endpoin
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		// Two at the same time may both be the last one: the limit guards the
 		// expansion of events, and promises nothing.
-		var n int
-		if err := tx.QueryRow(ctx, `select count(*) from webhook_endpoints`).Scan(&n); err != nil {
-			return fmt.Errorf("count webhooks: %w", err)
+		n, err := pgpool.Value[int](ctx, tx, "count webhooks", `select count(*) from webhook_endpoints`)
+		if err != nil {
+			return err
 		}
 		if n >= webhook.MaxEndpoints {
 			return webhook.ErrTooMany
 		}
-		err := tx.QueryRow(ctx, `
+		err = tx.QueryRow(ctx, `
 			insert into webhook_endpoints (id, url, description, event_types, category_ids, area, state, secret, order_policy, in_flight, version, scopes)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 			returning state_since, secret_since, created_at, updated_at`,
@@ -174,13 +156,13 @@ func (s *Endpoints) Change(ctx context.Context, actor string, id uuid.UUID, vers
 		if err := rules.Check(reg, e.URL); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `
+		err := pgpool.Exec(ctx, tx, "write webhook", `
 			update webhook_endpoints set url = $2, description = $3, event_types = $4, category_ids = $5, area = $6,
 			  order_policy = $7, in_flight = $8
 			where id = $1`,
 			id, reg.URL, reg.Description, orEmpty(reg.Filter.Types), orEmpty(reg.Filter.Categories), areaColumn(reg.Filter.Area), reg.Order, reg.InFlight)
 		if err != nil {
-			return fmt.Errorf("write webhook: %w", err)
+			return err
 		}
 		return auditWebhook(ctx, tx, actor, audit.WebhookChange, id, registrationDetail(reg))
 	})
@@ -201,9 +183,9 @@ func (s *Endpoints) change(ctx context.Context, id uuid.UUID, version int64, cha
 		if err := change(tx, &e); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `update webhook_endpoints set version = version + 1, updated_at = now() where id = $1`, id)
+		err = pgpool.Exec(ctx, tx, "count version of webhook", `update webhook_endpoints set version = version + 1, updated_at = now() where id = $1`, id)
 		if err != nil {
-			return fmt.Errorf("count version of webhook: %w", err)
+			return err
 		}
 		changed, err = readWebhook(ctx, tx, `where id = $1`, id)
 		return err
@@ -222,11 +204,11 @@ func (s *Endpoints) Delete(ctx context.Context, actor string, id uuid.UUID, vers
 		if version != 0 && version != e.Version {
 			return webhook.NewStale(e.Version)
 		}
-		if _, err := tx.Exec(ctx, `delete from webhook_endpoints where id = $1`, id); err != nil {
-			return fmt.Errorf("delete webhook: %w", err)
+		if err := pgpool.Exec(ctx, tx, "delete webhook", `delete from webhook_endpoints where id = $1`, id); err != nil {
+			return err
 		}
-		if _, err := tx.Exec(ctx, cancelOrphansSQL, freshPlan, portion); err != nil {
-			return fmt.Errorf("cancel deliveries of webhook: %w", err)
+		if err := pgpool.Exec(ctx, tx, "cancel deliveries of webhook", cancelOrphansSQL, freshPlan, portion); err != nil {
+			return err
 		}
 		return auditWebhook(ctx, tx, actor, audit.WebhookDelete, id, registrationDetail(e.Registration()))
 	})
@@ -236,13 +218,13 @@ func (s *Endpoints) Delete(ctx context.Context, actor string, id uuid.UUID, vers
 // beside it for keep.
 func (s *Endpoints) Rotate(ctx context.Context, actor string, id uuid.UUID, sealed string, keep time.Duration) (webhook.Endpoint, error) {
 	return s.change(ctx, id, 0, func(tx pgx.Tx, _ *webhook.Endpoint) error {
-		_, err := tx.Exec(ctx, `
+		err := pgpool.Exec(ctx, tx, "rotate secret of webhook", `
 			update webhook_endpoints set secret = $2, secret_since = now(),
 			  previous_secret = case when $3 > interval '0' then secret end,
 			  previous_secret_until = case when $3 > interval '0' then now() + $3 end
 			where id = $1`, id, sealed, keep)
 		if err != nil {
-			return fmt.Errorf("rotate secret of webhook: %w", err)
+			return err
 		}
 		return auditWebhook(ctx, tx, actor, audit.WebhookRotate, id, map[string]any{"keep_old_for_s": int64(keep.Seconds())})
 	})
@@ -255,18 +237,18 @@ func (s *Endpoints) Enable(ctx context.Context, actor string, id uuid.UUID, send
 		if e.State == webhook.Enabled {
 			return webhook.ErrEnabled
 		}
-		_, err := tx.Exec(ctx, `
+		err := pgpool.Exec(ctx, tx, "enable webhook", `
 			update webhook_endpoints set state = 'enabled', state_since = now(), state_reason = '', held_dropped = 0,
 			  releasing = $2, held_cancelled_at = case when $2 then held_cancelled_at else now() end
 			where id = $1`, id, sendHeld)
 		if err != nil {
-			return fmt.Errorf("enable webhook: %w", err)
+			return err
 		}
 		// Earlier failures belong to the time before: the next failure is the first one.
-		_, err = tx.Exec(ctx, `
+		err = pgpool.Exec(ctx, tx, "close circuit of webhook", `
 			update lanes set failures = 0, failing_since = null, open_until = null where channel = 'webhook' and lane = $1`, id.String())
 		if err != nil {
-			return fmt.Errorf("close circuit of webhook: %w", err)
+			return err
 		}
 		if _, err := settle(ctx, tx, id, webhook.Enabled); err != nil {
 			return err

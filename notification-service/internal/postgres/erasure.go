@@ -39,7 +39,9 @@ func ErasureSteps(keys *event.Keyring) []erasure.Step {
 		{Name: "delayed_messages", Do: func(ctx context.Context, tx pgx.Tx, userID, cursor string, _ int) (string, int64, error) {
 			return eraseFromDelayed(ctx, tx, keys, userID, cursor)
 		}},
-		{Name: "audit", Do: eraseFromAudit},
+		{Name: "audit", Do: func(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (string, int64, error) {
+			return erasure.FromAudit(ctx, tx, userID, cursor, limit, "operations_audit", "detail", "{}")
+		}},
 	}
 }
 
@@ -142,8 +144,8 @@ func eraseNotifications(ctx context.Context, tx pgx.Tx, userID, _ string, limit 
 // removed: with its row locked nobody can add to it. A replica that has it open finds
 // out when it compares its streams with the database, and ends it.
 func eraseStream(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (next string, removed int64, err error) {
-	if _, err := tx.Exec(ctx, `select from streams where name = $1 for update`, notification.UserStream(userID)); err != nil {
-		return "", 0, fmt.Errorf("lock stream: %w", err)
+	if err := pgpool.Exec(ctx, tx, "lock stream", `select from streams where name = $1 for update`, notification.UserStream(userID)); err != nil {
+		return "", 0, err
 	}
 	if _, removed, err = eraseNotifications(ctx, tx, userID, "", limit); err != nil || removed > 0 {
 		return "more", removed, err
@@ -200,20 +202,16 @@ func eraseFromDeadLetters(ctx context.Context, tx pgx.Tx, keys *event.Keyring, u
 		}
 		cursor = "0"
 	}
-	rows, err := tx.Query(ctx, `
-		select id, body, headers, close_reason from dead_letters where id > $1::text::bigint order by id limit $2`, cursor, lettersAtOnce)
-	if err != nil {
-		return "", 0, fmt.Errorf("read dead letters: %w", err)
-	}
 	type letter struct {
 		ID      int64
 		Body    []byte
 		Headers json.RawMessage
 		Reason  string
 	}
-	letters, err := pgx.CollectRows(rows, pgx.RowToStructByPos[letter])
+	letters, err := pgpool.Collect(ctx, tx, "read dead letters", pgx.RowToStructByPos[letter], `
+		select id, body, headers, close_reason from dead_letters where id > $1::text::bigint order by id limit $2`, cursor, lettersAtOnce)
 	if err != nil {
-		return "", 0, fmt.Errorf("read dead letters: %w", err)
+		return "", 0, err
 	}
 	for _, l := range letters {
 		body, headers, changed := eraseFromLetter(keys, l.Body, l.Headers, userID)
@@ -248,29 +246,25 @@ func eraseFromNotes(ctx context.Context, tx pgx.Tx, userID string) (removed int6
 // eraseFromDelayed does the same for messages that wait until a time.
 func eraseFromDelayed(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID, cursor string) (next string, removed int64, err error) {
 	queue, id, _ := strings.Cut(cursor, "\n")
-	rows, err := tx.Query(ctx, `
-		select queue, message_id, body, headers from delayed_messages
-		where (queue, message_id) > ($1, $2) order by queue, message_id limit $3`, queue, id, lettersAtOnce)
-	if err != nil {
-		return "", 0, fmt.Errorf("read delayed messages: %w", err)
-	}
 	type message struct {
 		Queue, ID string
 		Body      []byte
 		Headers   json.RawMessage
 	}
-	messages, err := pgx.CollectRows(rows, pgx.RowToStructByPos[message])
+	messages, err := pgpool.Collect(ctx, tx, "read delayed messages", pgx.RowToStructByPos[message], `
+		select queue, message_id, body, headers from delayed_messages
+		where (queue, message_id) > ($1, $2) order by queue, message_id limit $3`, queue, id, lettersAtOnce)
 	if err != nil {
-		return "", 0, fmt.Errorf("read delayed messages: %w", err)
+		return "", 0, err
 	}
 	for _, m := range messages {
 		body, headers, changed := eraseFromLetter(keys, m.Body, m.Headers, userID)
 		if !changed {
 			continue
 		}
-		_, err := tx.Exec(ctx, `update delayed_messages set body = $3, headers = $4 where queue = $1 and message_id = $2`, m.Queue, m.ID, body, headers)
+		err := pgpool.Exec(ctx, tx, "change delayed message", `update delayed_messages set body = $3, headers = $4 where queue = $1 and message_id = $2`, m.Queue, m.ID, body, headers)
 		if err != nil {
-			return "", 0, fmt.Errorf("change delayed message: %w", err)
+			return "", 0, err
 		}
 		removed++
 	}
@@ -329,34 +323,4 @@ func (s *Erased) Scrub(ctx context.Context, letters []deadletter.Letter) error {
 		letters[i].Body, letters[i].Headers, _ = scrubLetter(s.keys, letters[i].Body, letters[i].Headers, erased)
 	}
 	return nil
-}
-
-// eraseFromAudit removes an operator's name from their acts, and a person's from what
-// operators wrote.
-func eraseFromAudit(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (next string, removed int64, err error) {
-	if cursor == "" {
-		if _, err := tx.Exec(ctx, `update erasures set actor = $2 where actor = $1`, userID, erasure.Someone); err != nil {
-			return "", 0, fmt.Errorf("change erasures: %w", err)
-		}
-		cursor = "0"
-	}
-	var last *string
-	var found int
-	err = tx.QueryRow(ctx, `
-		with places as materialized (
-		  select id from operations_audit where id > $2::text::bigint order by id limit $3
-		), changed as (
-		  update operations_audit a
-		  set actor = case when actor = $1 then $5 else actor end, detail = case when detail::text ~ $4 then '{}' else detail end
-		  from places p where a.id = p.id and (actor = $1 or detail::text ~ $4) returning 1
-		)
-		select (select count(*) from changed), (select count(*) from places), (select max(id)::text from places)`,
-		userID, cursor, limit, erasure.Mentioned(userID), erasure.Someone).Scan(&removed, &found, &last)
-	if err != nil {
-		return "", 0, fmt.Errorf("change audit: %w", err)
-	}
-	if found == limit {
-		next = *last
-	}
-	return next, removed, nil
 }

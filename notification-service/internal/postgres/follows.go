@@ -59,12 +59,8 @@ func (s *Follows) Follow(ctx context.Context, reader notification.Reader, report
 
 // Unfollow undoes Follow.
 func (s *Follows) Unfollow(ctx context.Context, reader notification.Reader, report uuid.UUID) error {
-	_, err := s.pool.Exec(ctx, `
+	return pgpool.Exec(ctx, s.pool, "unfollow report", `
 		delete from follows where report_id = $2 and stream_id = (select id from streams where name = $1)`, reader.Own(), report)
-	if err != nil {
-		return fmt.Errorf("unfollow report: %w", err)
-	}
-	return nil
 }
 
 // List lists the reports that reader follows, the latest first: those that are hidden
@@ -91,21 +87,17 @@ func followers(ctx context.Context, pool *pgxpool.Pool, batch []Message) (map[uu
 	}
 	// PostgreSQL plans "= any" of an array each time, which costs more than
 	// to answer it.
-	rows, err := pool.Query(ctx, `
-		select f.report_id, s.name
-		from unnest($1::uuid[]) as wanted (id) join follows f on f.report_id = wanted.id join streams s on s.id = f.stream_id`, reports)
-	if err != nil {
-		return nil, fmt.Errorf("read followers: %w", err)
-	}
 	streams := make(map[uuid.UUID][]notification.Stream)
 	var report uuid.UUID
 	var stream notification.Stream
-	_, err = pgx.ForEachRow(rows, []any{&report, &stream}, func() error {
+	err := pgpool.ForEach(ctx, pool, "read followers", []any{&report, &stream}, func() error {
 		streams[report] = append(streams[report], stream)
 		return nil
-	})
+	}, `
+		select f.report_id, s.name
+		from unnest($1::uuid[]) as wanted (id) join follows f on f.report_id = wanted.id join streams s on s.id = f.stream_id`, reports)
 	if err != nil {
-		return nil, fmt.Errorf("read followers: %w", err)
+		return nil, err
 	}
 	return streams, nil
 }

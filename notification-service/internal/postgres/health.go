@@ -2,9 +2,8 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // maxFailing is how many failing endpoints are named at most.
@@ -15,23 +14,19 @@ const maxFailing = 20
 // disabled, and of others whose circuit is open. An endpoint without a description is
 // named by its host: its address is secret.
 func (s *Ledger) FailingEndpoints(ctx context.Context) (disabled, disabling, failing []string, err error) {
-	rows, err := s.pool.Query(ctx, `
+	var how int
+	var name string
+	err = pgpool.ForEach(ctx, s.pool, "list failing webhooks", []any{&how, &name}, func() error {
+		list := []*[]string{&disabled, &disabling, &failing}[how]
+		*list = append(*list, name)
+		return nil
+	}, `
 		select case when e.state = 'disabled' then 0 when e.disable_at is not null then 1 else 2 end, coalesce(nullif(e.description, ''), substring(e.url from '^[a-z]+://(?:[^@/]*@)?([^/?#]+)'), '')
 		from webhook_endpoints e left join lanes l on l.channel = 'webhook' and l.lane = e.id::text
 		where e.state = 'disabled' and e.state_reason in ('failing', 'gone') or e.state = 'enabled' and (l.open_until > now() or e.disable_at is not null)
 		order by 1, 2 limit $1`, maxFailing)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("list failing webhooks: %w", err)
-	}
-	var how int
-	var name string
-	_, err = pgx.ForEachRow(rows, []any{&how, &name}, func() error {
-		list := []*[]string{&disabled, &disabling, &failing}[how]
-		*list = append(*list, name)
-		return nil
-	})
-	if err != nil {
-		return nil, nil, nil, fmt.Errorf("list failing webhooks: %w", err)
+		return nil, nil, nil, err
 	}
 	return disabled, disabling, failing, nil
 }

@@ -60,13 +60,9 @@ func (s *Ledger) Lease(ctx context.Context, channel string, owner uuid.UUID, lan
 
 // Release gives lanes back.
 func (s *Ledger) Release(ctx context.Context, channel string, owner uuid.UUID, lanes []string) error {
-	_, err := s.pool.Exec(ctx, `
+	return pgpool.Exec(ctx, s.pool, "release lanes", `
 		update lanes set owner = null, lease_until = null
 		where channel = $1 and owner = $2 and lane = any($3)`, channel, owner, lanes)
-	if err != nil {
-		return fmt.Errorf("release lanes: %w", err)
-	}
-	return nil
 }
 
 const claimSQL = `
@@ -142,13 +138,9 @@ func (s *Ledger) Record(ctx context.Context, channel string, owner uuid.UUID, ou
 	for _, lane := range lanes {
 		l.add(lane)
 	}
-	_, err := s.pool.Exec(ctx, recordOutcomesSQL, freshPlan,
+	return pgpool.Exec(ctx, s.pool, "record outcomes", recordOutcomesSQL, freshPlan,
 		o.ids, o.attempts, o.states, o.delays, o.sent, o.retried, o.classes, o.statuses, o.errors, o.responses, o.at, o.durations,
 		channel, owner, l.names, l.rates, l.failures, l.failing, l.open, l.succeeded, l.failed)
-	if err != nil {
-		return fmt.Errorf("record outcomes: %w", err)
-	}
-	return nil
 }
 
 // outcomeColumns are outcomes as recordOutcomesSQL takes them.

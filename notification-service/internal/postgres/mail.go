@@ -68,19 +68,12 @@ func (s *Mails) Draft(ctx context.Context, d *ledger.Delivery) (email.Draft, err
 // draft returns a contact with its token for mails of that kind, and the number
 // of its reader's stream.
 func (s *Mails) draft(ctx context.Context, contact uuid.UUID, kind string) (draft email.Draft, stream int64, err error) {
-	rows, err := s.pool.Query(ctx, `
+	draft.Contact, err = pgpool.One(ctx, s.pool, "read contact", email.ErrNoContact, func(row pgx.CollectableRow) (email.Contact, error) {
+		return scanContact(row, &stream, &draft.Now, &draft.Unsubscribe)
+	}, `
 		select `+contactColumns+`, c.stream_id, now(), coalesce(u.token, '')
 		from contacts c left join unsubscribe_tokens u on u.contact_id = c.id and u.kind = $2 where c.id = $1`, contact, kind)
-	if err != nil {
-		return draft, 0, fmt.Errorf("read contact: %w", err)
-	}
-	draft.Contact, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (email.Contact, error) {
-		return scanContact(row, &stream, &draft.Now, &draft.Unsubscribe)
-	})
-	if err = pgpool.Found(err, "read contact", email.ErrNoContact); err != nil {
-		return draft, 0, err
-	}
-	return draft, stream, nil
+	return draft, stream, err
 }
 
 // itemsSQL reads notifications n of the stream $1 with whether its reader has read
@@ -134,9 +127,9 @@ func readItem(ctx context.Context, q pgpool.Querier, stream int64, d *ledger.Del
 	case !allowed, item.Withheld != (d.Kind == email.Anonymous):
 		return "", item, ledger.ErrUnwanted
 	}
-	var overtaken bool
-	if err := q.QueryRow(ctx, overtakenSQL, d.MessageID).Scan(&overtaken); err != nil {
-		return "", item, fmt.Errorf("look for a newer notification: %w", err)
+	overtaken, err := pgpool.Value[bool](ctx, q, "look for a newer notification", overtakenSQL, d.MessageID)
+	if err != nil {
+		return "", item, err
 	}
 	if overtaken {
 		return "", item, ledger.ErrOvertaken
@@ -163,7 +156,7 @@ func (s *Mails) addWindow(ctx context.Context, draft *email.Draft, stream int64,
 		from told order by read, withheld, seq desc limit $5`,
 		stream, window.After, window.To, d.Target, email.MaxItems)
 	if err != nil {
-		return fmt.Errorf("read digest: %w", err)
+		return err
 	}
 	var item wording.Item
 	var unread int64
@@ -186,15 +179,10 @@ func (s *Mails) addWindow(ctx context.Context, draft *email.Draft, stream int64,
 // UnsubscribeToken keeps a sealed token and its hash for the contact and kind,
 // unless there is one, and returns the one that is kept.
 func (s *Mails) UnsubscribeToken(ctx context.Context, contact uuid.UUID, kind string, hash []byte, sealed string) (string, error) {
-	var kept string
-	err := s.pool.QueryRow(ctx, `
+	return pgpool.Value[string](ctx, s.pool, "keep token", `
 		insert into unsubscribe_tokens (hash, contact_id, kind, token) values ($1, $2, $3, $4)
 		on conflict (contact_id, kind) do update set token = unsubscribe_tokens.token
-		returning token`, hash, contact, kind, sealed).Scan(&kept)
-	if err != nil {
-		return "", fmt.Errorf("keep token: %w", err)
-	}
-	return kept, nil
+		returning token`, hash, contact, kind, sealed)
 }
 
 // MailBounced notes a bounce, once however often it comes: see MailRefused.
@@ -343,7 +331,7 @@ func (s *Mails) stuckMails(ctx context.Context, rounding *crowd.Rounding, asOf t
 	for i, lane := range lanes {
 		offsets[i] = rounding.Offset("stuck", lane, asOf.Format(time.RFC3339))
 	}
-	rows, err := s.pool.Query(ctx, `
+	statuses, err := pgpool.Collect(ctx, s.pool, "count mails", pgx.RowToStructByPos[email.LaneStatus], `
 		with waiting as (
 		  select d.lane, d.target, case when d.attempts = 0 then d.due_at
 		    else coalesce((select a.at from delivery_attempts a where a.delivery_id = d.id and a.n = 1), d.due_at) end as since
@@ -358,11 +346,7 @@ func (s *Mails) stuckMails(ctx context.Context, rounding *crowd.Rounding, asOf t
 		group by l.lane, l.moved, l.place order by l.place`, freshPlan,
 		asOf.Add(-email.StuckAfter), email.Others, lanes, email.CodeLane(""), offsets, crowd.Size)
 	if err != nil {
-		return nil, fmt.Errorf("count mails: %w", err)
-	}
-	statuses, err := pgx.CollectRows(rows, pgx.RowToStructByPos[email.LaneStatus])
-	if err != nil {
-		return nil, fmt.Errorf("count mails: %w", err)
+		return nil, err
 	}
 	for i := range statuses {
 		status := &statuses[i]
@@ -379,17 +363,13 @@ func (s *Mails) stuckMails(ctx context.Context, rounding *crowd.Rounding, asOf t
 // so that their boundaries stay for a month: if they moved each day, the days
 // together would reveal the number.
 func (s *Mails) bounces(ctx context.Context, rounding *crowd.Rounding, today time.Time, named []string) ([]email.BounceCount, error) {
-	rows, err := s.pool.Query(ctx, `
+	counts, err := pgpool.Collect(ctx, s.pool, "count bounces", pgx.RowToStructByPos[email.BounceCount], `
 		select coalesce(n.lane, $2), b.code, b.hard, count(distinct coalesce(b.contact_id::text, b.delivery_id::text))
 		from mail_bounces b left join unnest($3::text[]) as n (lane) on b.lane in (n.lane, $4 || n.lane)
 		where b.at < $1 and b.at >= $1 - interval '30 days'
 		group by 1, 2, 3`, today, email.Others, named, email.CodeLane(""))
 	if err != nil {
-		return nil, fmt.Errorf("count bounces: %w", err)
-	}
-	counts, err := pgx.CollectRows(rows, pgx.RowToStructByPos[email.BounceCount])
-	if err != nil {
-		return nil, fmt.Errorf("count bounces: %w", err)
+		return nil, err
 	}
 	month := today.Format("2006-01")
 	for i := range counts {

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // moderatedData is what a notification d, or the draft of one, shows once
@@ -113,8 +114,5 @@ func (s *Effects) moderate(ctx context.Context, batch []Message) error {
 	}
 	// Deliveries that do not wait are not sent by themselves. No index leads to them,
 	// so that this takes longer, and nobody is to wait for it.
-	if _, err := s.pool.Exec(ctx, moderateDeliveries, reports, true); err != nil {
-		return fmt.Errorf("moderate deliveries: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.pool, "moderate deliveries", moderateDeliveries, reports, true)
 }

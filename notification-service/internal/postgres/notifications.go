@@ -140,7 +140,7 @@ func (s *Streams) MarkAll(ctx context.Context, reader notification.Reader, curso
 		}
 	}
 	// Marks go up, never down, and replace the single marks below them.
-	_, err = s.pool.Exec(ctx, `
+	err = pgpool.Exec(ctx, s.pool, "mark all as read", `
 		with raised as (
 		  update read_marks m set seq = greatest(m.seq, want.seq)
 		  from unnest($2::text[], $3::bigint[]) as want (name, seq), streams s, streams me
@@ -151,7 +151,7 @@ func (s *Streams) MarkAll(ctx context.Context, reader notification.Reader, curso
 		where r.reader = raised.reader and r.stream_id = raised.stream_id and r.seq <= raised.seq`,
 		reader.Own(), reader.Streams(), upTo)
 	if err != nil {
-		return notification.View{}, fmt.Errorf("mark all as read: %w", err)
+		return notification.View{}, err
 	}
 	return s.View(ctx, reader)
 }

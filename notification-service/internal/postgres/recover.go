@@ -15,6 +15,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
 	"github.com/cityconnect/cityconnect/platform/audit"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 const (
@@ -67,11 +68,11 @@ func (s *Deliveries) Recover(ctx context.Context, actor string, id uuid.UUID, wi
 		if recovery, err = countRecovery(ctx, tx, &e, window); err != nil || dryRun {
 			return err
 		}
-		_, err = tx.Exec(ctx, `
+		err = pgpool.Exec(ctx, tx, "note recovery", `
 			insert into webhook_recoveries (endpoint_id, since, until, after) values ($1, $2, least($3, now()), $4)`,
 			id, window.Since, window.Until, firstID(window.Since))
 		if err != nil {
-			return fmt.Errorf("note recovery: %w", err)
+			return err
 		}
 		if _, err := recoverPortion(ctx, tx, id); err != nil {
 			return err
@@ -139,9 +140,9 @@ func recoverPortion(ctx context.Context, tx pgx.Tx, id uuid.UUID) (more bool, er
 		return false, err
 	}
 	if next != after {
-		_, err := tx.Exec(ctx, `update webhook_recoveries set after = $2 where id = $1`, recovery, next)
+		err := pgpool.Exec(ctx, tx, "note what was recovered", `update webhook_recoveries set after = $2 where id = $1`, recovery, next)
 		if err != nil {
-			return false, fmt.Errorf("note what was recovered: %w", err)
+			return false, err
 		}
 		return true, nil
 	}
@@ -165,8 +166,8 @@ func missedEvents(ctx context.Context, tx pgx.Tx, id, after, before uuid.UUID, l
 	}
 	// Data read here must not be written once officials have taken its words: see
 	// moderate.
-	if _, err := tx.Exec(ctx, `lock table moderated_reports in row share mode`); err != nil {
-		return after, nil, fmt.Errorf("lock moderated reports: %w", err)
+	if err := pgpool.Exec(ctx, tx, "lock moderated reports", `lock table moderated_reports in row share mode`); err != nil {
+		return after, nil, err
 	}
 	rows, err := tx.Query(ctx, `select id, message_id, data `+missedSQL+` and id <> $2 order by id limit $6`,
 		freshPlan, e.ID.String(), after, before, orEmpty(e.Filter.Types), orEmpty(e.Filter.Categories), limit)
@@ -211,14 +212,10 @@ func addDeliveries(ctx context.Context, tx pgx.Tx, endpoint uuid.UUID, events []
 		ids, types, bodies = append(ids, e.MessageID), append(types, e.Type), append(bodies, e.Body)
 		reports, versions = append(reports, e.ReportID), append(versions, e.ReportVersion)
 	}
-	_, err := tx.Exec(ctx, `
+	return pgpool.Exec(ctx, tx, "write missed deliveries", `
 		insert into deliveries (channel, lane, target, message_id, kind, report_id, report_version, body, not_after)
 		select 'webhook', $1, $1, e.*, now() + $7
 		from unnest($2::text[], $3::text[], $4::uuid[], $5::bigint[], $6::bytea[]) as e
 		on conflict do nothing`,
 		endpoint.String(), ids, types, reports, versions, bodies, webhook.Lifetime)
-	if err != nil {
-		return fmt.Errorf("write missed deliveries: %w", err)
-	}
-	return nil
 }

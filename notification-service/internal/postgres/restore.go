@@ -32,11 +32,7 @@ func (s *Streams) StartOver(ctx context.Context, _ int) error {
 
 func (s *Streams) startOver(ctx context.Context, after int64) (next int64, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `select id from streams where id > $1 order by id limit $2`, after, startOverRows)
-		if err != nil {
-			return err
-		}
-		ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+		ids, err := pgpool.Collect(ctx, tx, "list streams", pgx.RowTo[int64], `select id from streams where id > $1 order by id limit $2`, after, startOverRows)
 		if err != nil || len(ids) == 0 {
 			return err
 		}

@@ -78,9 +78,9 @@ func (s *Endpoints) Settle(ctx context.Context) (more bool, err error) {
 		}
 		more = more || left
 	}
-	var cancelled int
-	if err := s.pool.QueryRow(ctx, cancelOrphansSQL, freshPlan, portion).Scan(&cancelled); err != nil {
-		return false, fmt.Errorf("cancel deliveries of deleted endpoints: %w", err)
+	cancelled, err := pgpool.Value[int](ctx, s.pool, "cancel deliveries of deleted endpoints", cancelOrphansSQL, freshPlan, portion)
+	if err != nil {
+		return false, err
 	}
 	return more || cancelled == portion, nil
 }

@@ -98,12 +98,12 @@ func (s *Streams) SetOnlyOwn(ctx context.Context, reader notification.Reader, on
 	if _, err := s.View(ctx, reader); err != nil { // the reader may be new
 		return notification.View{}, err
 	}
-	_, err := s.pool.Exec(ctx, `
+	err := pgpool.Exec(ctx, s.pool, "mute streams", `
 		update read_marks m set muted = $2, seq = case when m.muted and not $2 then s.last_seq else m.seq end
 		from streams s, streams me
 		where me.name = $1 and m.reader = me.id and s.id = m.stream_id and s.id <> me.id`, reader.Own(), only)
 	if err != nil {
-		return notification.View{}, fmt.Errorf("mute streams: %w", err)
+		return notification.View{}, err
 	}
 	return s.View(ctx, reader)
 }

@@ -48,9 +48,9 @@ func (s *Deliveries) Upkeep(ctx context.Context, retention time.Duration) (more 
 	}{
 		{"drop what is held for too long", dropHeldSQL, []any{webhook.MaxHeldFor, webhook.MaxHeld}},
 		{"remove old deliveries", removeDeliveriesSQL, []any{retention}},
-		{"forget when codes were sent", removeCodesSQL, []any{email.CodePeriod}},
-		{"forget when proofs were sent", removeCallerMailsSQL, []any{email.CodePeriod}},
-		{"remove old bounces", removeBouncesSQL, []any{retention}},
+		{"forget when codes were sent", removeSQL("contact_codes", "sent_at"), []any{email.CodePeriod}},
+		{"forget when proofs were sent", removeSQL("caller_mails", "due_at"), []any{email.CodePeriod}},
+		{"remove old bounces", removeSQL("mail_bounces", "at"), []any{retention}},
 	} {
 		var n int
 		if err := s.pool.QueryRow(ctx, task.sql, append([]any{freshPlan, deliveryUpkeepBatch}, task.args...)...).Scan(&n); err != nil {
@@ -80,29 +80,16 @@ with excess as (
 )
 select count(*) from dropped`
 
-const removeCodesSQL = `
+// removeSQL removes the rows of a table whose time is long ago.
+func removeSQL(table, time string) string {
+	return `
 with removed as (
-  delete from contact_codes where id = any(array(
-    select id from contact_codes where sent_at < now() - $2::interval order by sent_at limit $1))
+  delete from ` + table + ` where id = any(array(
+    select id from ` + table + ` where ` + time + ` < now() - $2::interval order by ` + time + ` limit $1))
   returning id
 )
 select count(*) from removed`
-
-const removeCallerMailsSQL = `
-with removed as (
-  delete from caller_mails where id = any(array(
-    select id from caller_mails where due_at < now() - $2::interval order by due_at limit $1))
-  returning id
-)
-select count(*) from removed`
-
-const removeBouncesSQL = `
-with removed as (
-  delete from mail_bounces where id = any(array(
-    select id from mail_bounces where at < now() - $2::interval order by at limit $1))
-  returning id
-)
-select count(*) from removed`
+}
 
 // Deliveries come to an end about in the order of their ids, and stay for weeks
 // after it: the old ones are among the first.

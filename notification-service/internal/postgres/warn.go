@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // failingHalfSQL is the condition of an enabled endpoint that has failed for half of $1
@@ -22,23 +23,21 @@ const failingHalfSQL = `l.channel = 'webhook' and l.lane = e.id::text and e.stat
 // those, and how many endpoints are marked in all. Any number of workers may call it.
 func (s *Endpoints) WarnOfFailing(ctx context.Context, disableAfter time.Duration) (warned []uuid.UUID, marked int, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `
+		err := pgpool.Exec(ctx, tx, "take marks from webhooks that recovered", `
 			update webhook_endpoints e set disable_at = null
 			where disable_at is not null and not exists (select from lanes l where `+failingHalfSQL+`)`, disableAfter)
 		if err != nil {
-			return fmt.Errorf("take marks from webhooks that recovered: %w", err)
+			return err
 		}
-		rows, err := tx.Query(ctx, `
+		warned, err = pgpool.Collect(ctx, tx, "mark failing webhooks", pgx.RowTo[uuid.UUID], `
 			update webhook_endpoints e set disable_at = l.failing_since + $1::interval from lanes l
 			where e.disable_at is null and `+failingHalfSQL+` returning e.id`, disableAfter)
 		if err != nil {
-			return fmt.Errorf("mark failing webhooks: %w", err)
+			return err
 		}
-		if warned, err = pgx.CollectRows(rows, pgx.RowTo[uuid.UUID]); err != nil {
-			return fmt.Errorf("mark failing webhooks: %w", err)
-		}
-		if err := tx.QueryRow(ctx, `select count(*) from webhook_endpoints where disable_at is not null`).Scan(&marked); err != nil {
-			return fmt.Errorf("count failing webhooks: %w", err)
+		marked, err = pgpool.Value[int](ctx, tx, "count failing webhooks", `select count(*) from webhook_endpoints where disable_at is not null`)
+		if err != nil {
+			return err
 		}
 		if !slices.Contains(s.notices, email.Operators) {
 			return nil
@@ -59,12 +58,8 @@ func noticeEndpoint(ctx context.Context, tx pgx.Tx, kind string, id uuid.UUID) e
 	if err != nil {
 		return fmt.Errorf("encode notice: %w", err)
 	}
-	_, err = tx.Exec(ctx, `
+	return pgpool.Exec(ctx, tx, "write notice", `
 		insert into deliveries (channel, lane, target, message_id, kind, body, not_after)
 		values ($1, $2, $3, $4::text || '@' || extract(epoch from now()), $5, $6, now() + $7::interval)`,
 		email.Channel, email.NoticeLane, email.Operators, id.String(), kind, body, email.Lifetime)
-	if err != nil {
-		return fmt.Errorf("write notice: %w", err)
-	}
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // A Message is an outbox row without its body and headers, which may identify
@@ -64,13 +65,9 @@ func (s *Store) List(ctx context.Context, f Filter) (Page, error) {
 	if f.Status == Published && f.ID == uuid.Nil && (f.ReportID != uuid.Nil || f.TraceID != "") {
 		table = recentSQL
 	}
-	rows, err := s.pool.Query(ctx, fmt.Sprintf(listSQL, table), f.Status, after, f.RoutingKey, f.ReportID, f.Limit+1, f.ID, f.TraceID)
+	messages, err := pgpool.Collect(ctx, s.pool, "list outbox messages", pgx.RowToStructByPos[Message], fmt.Sprintf(listSQL, table), f.Status, after, f.RoutingKey, f.ReportID, f.Limit+1, f.ID, f.TraceID)
 	if err != nil {
-		return Page{}, fmt.Errorf("list outbox messages: %w", err)
-	}
-	messages, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Message])
-	if err != nil {
-		return Page{}, fmt.Errorf("list outbox messages: %w", err)
+		return Page{}, err
 	}
 	page := Page{Messages: messages}
 	if len(messages) > f.Limit {

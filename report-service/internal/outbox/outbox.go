@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/platform/fault"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
@@ -89,7 +90,13 @@ func (s *Store) RetryAll(ctx context.Context, actor, routingKey string) (retried
 }
 
 func (s *Store) retrySome(ctx context.Context, actor, routingKey string) (retried int64, err error) {
-	rows, err := s.pool.Query(ctx, `
+	var woken shards.Set
+	var shard int16
+	var n int64
+	err = pgpool.ForEach(ctx, s.pool, "retry failed outbox messages", []any{&shard, &n}, func() error {
+		woken, retried = woken.Add(shard), retried+n
+		return nil
+	}, `
 		with rows as (
 			update outbox_messages
 			set status = 'pending', retry_count = 0, next_attempt_at = null, seq = default
@@ -103,17 +110,7 @@ func (s *Store) retrySome(ctx context.Context, actor, routingKey string) (retrie
 		)
 		select shard, count(*) from rows group by shard`, routingKey, actor, retryRows)
 	if err != nil {
-		return 0, fmt.Errorf("retry failed outbox messages: %w", err)
-	}
-	var woken shards.Set
-	var shard int16
-	var n int64
-	_, err = pgx.ForEachRow(rows, []any{&shard, &n}, func() error {
-		woken, retried = woken.Add(shard), retried+n
-		return nil
-	})
-	if err != nil {
-		return 0, fmt.Errorf("retry failed outbox messages: %w", err)
+		return 0, err
 	}
 	if retried > 0 {
 		s.wake(woken)
@@ -169,15 +166,7 @@ type AuditEntry struct {
 
 // Audit returns the latest acts, newest first.
 func (s *Store) Audit(ctx context.Context, limit int) ([]AuditEntry, error) {
-	rows, err := s.pool.Query(ctx, `
+	return pgpool.Collect(ctx, s.pool, "read outbox audit", pgx.RowToStructByPos[AuditEntry], `
 		select at, actor, action, message_id, routing_key, reason
 		from outbox_audit order by id desc limit $1`, limit)
-	if err != nil {
-		return nil, fmt.Errorf("read outbox audit: %w", err)
-	}
-	entries, err := pgx.CollectRows(rows, pgx.RowToStructByPos[AuditEntry])
-	if err != nil {
-		return nil, fmt.Errorf("read outbox audit: %w", err)
-	}
-	return entries, nil
 }

@@ -2,10 +2,11 @@ package outbox
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // A Refusal is a pending row that the broker has refused, and what waits behind it: the
@@ -50,17 +51,9 @@ order by r.seq`
 
 // Refused returns up to limit pending rows that were refused, oldest first.
 func (s *Store) Refused(ctx context.Context, limit int) ([]Refusal, error) {
-	rows, err := s.pool.Query(ctx, refusedSQL, limit, refusedSearched, behindSearched)
-	if err != nil {
-		return nil, fmt.Errorf("list refused outbox messages: %w", err)
-	}
-	refusals, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r Refusal, err error) {
+	return pgpool.Collect(ctx, s.pool, "list refused outbox messages", func(row pgx.CollectableRow) (r Refusal, err error) {
 		m := &r.Message
 		return r, row.Scan(&m.Seq, &m.ID, &m.RoutingKey, &m.Status, &m.ReportID, &m.ReportVersion, &m.CreatedAt, &m.PublishedAt,
 			&m.NextAttemptAt, &m.RetryCount, &m.LastError, &r.Behind, &r.BehindSince)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list refused outbox messages: %w", err)
-	}
-	return refusals, nil
+	}, refusedSQL, limit, refusedSearched, behindSearched)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/reconciliation"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
@@ -142,14 +143,10 @@ func (s *Store) RepublishChosen(ctx context.Context, actor string, ids []uuid.UU
 // AuditClosing keeps that an operator lets a group wait no longer for messages; it is a
 // reconciliation.Audit. The kind of a message that is no longer kept is unknown.
 func AuditClosing(ctx context.Context, tx pgx.Tx, c reconciliation.Closing) error {
-	_, err := tx.Exec(ctx, `
+	return pgpool.Exec(ctx, tx, "write audit", `
 		insert into outbox_audit (actor, action, message_id, routing_key, reason)
 		select $1, 'close', one.id, coalesce(m.routing_key, ''), $3
 		from unnest($2::uuid[]) as one (id) left join outbox_messages m on m.id = one.id`, c.Actor, c.Messages, c.Reason)
-	if err != nil {
-		return fmt.Errorf("write audit: %w", err)
-	}
-	return nil
 }
 
 // putBack executes a statement of toTheEnd, and wakes the relay.
@@ -168,9 +165,5 @@ func (s *Store) putBack(ctx context.Context, sql string, args ...any) (found int
 
 // Pending returns how many of the messages are pending.
 func (s *Store) Pending(ctx context.Context, ids []uuid.UUID) (n int, err error) {
-	err = s.pool.QueryRow(ctx, `select count(*) from outbox_messages where id = any($1) and status = 'pending'`, ids).Scan(&n)
-	if err != nil {
-		return 0, fmt.Errorf("count pending messages: %w", err)
-	}
-	return n, nil
+	return pgpool.Value[int](ctx, s.pool, "count pending messages", `select count(*) from outbox_messages where id = any($1) and status = 'pending'`, ids)
 }

@@ -2,11 +2,12 @@ package outbox
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // A Shard is the backlog of one shard, and which replica publishes it.
@@ -33,7 +34,16 @@ type Stats struct {
 
 // Stats counts the outbox, in one pass over the pending rows.
 func (s *Store) Stats(ctx context.Context) (Stats, error) {
-	rows, err := s.pool.Query(ctx, `
+	var stats Stats
+	var err error
+	stats.Shards, err = pgpool.Collect(ctx, s.pool, "count outbox", func(row pgx.CollectableRow) (Shard, error) {
+		var shard Shard
+		var age float64
+		err := row.Scan(&shard.Shard, &shard.Pending, &shard.Delayed, &shard.Failed, &age,
+			&shard.Owner, &shard.Epoch, &shard.LeaseUntil, &stats.Members)
+		shard.OldestAge = time.Duration(age * float64(time.Second))
+		return shard, err
+	}, `
 		select s.shard, coalesce(p.pending, 0), coalesce(d.delayed, 0), coalesce(f.failed, 0),
 		       greatest(0, coalesce(extract(epoch from now() - o.created_at), 0))::float8,
 		       s.owner, s.epoch, s.lease_until,
@@ -55,19 +65,7 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 		) o on true
 		order by s.shard`)
 	if err != nil {
-		return Stats{}, fmt.Errorf("count outbox: %w", err)
-	}
-	var stats Stats
-	stats.Shards, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Shard, error) {
-		var shard Shard
-		var age float64
-		err := row.Scan(&shard.Shard, &shard.Pending, &shard.Delayed, &shard.Failed, &age,
-			&shard.Owner, &shard.Epoch, &shard.LeaseUntil, &stats.Members)
-		shard.OldestAge = time.Duration(age * float64(time.Second))
-		return shard, err
-	})
-	if err != nil {
-		return Stats{}, fmt.Errorf("count outbox: %w", err)
+		return Stats{}, err
 	}
 	for _, shard := range stats.Shards {
 		stats.Pending += shard.Pending

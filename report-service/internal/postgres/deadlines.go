@@ -112,25 +112,21 @@ func (s *Deadlines) deadlinesStep(ctx context.Context, tx pgx.Tx, run schedule.R
 		return schedule.Progress{}, fmt.Errorf("list reports: %w", err)
 	}
 	// Reports that another transaction has locked are left to the next run.
-	rows, err := tx.Query(ctx, `
+	var writes pgx.Batch
+	var id uuid.UUID
+	var target time.Duration
+	var now time.Time
+	err = pgpool.ForEach(ctx, tx, "find reports without a deadline", []any{&id, &target, &now}, func() error {
+		queueDeadline(&writes, id, days.Begin(target, now))
+		return nil
+	}, `
 		select r.id, c.target_hours * interval '1 hour', clock_timestamp()
 		from reports r join categories c on c.id = r.category_id
 		where r.id > $1 and r.id <= $2 and r.status in ('pending', 'in_progress') and not r.waiting
 			and r.target = '0' and c.target_hours is not null and r.withdrawn_at is null
 		for no key update of r skip locked`, after, end)
 	if err != nil {
-		return schedule.Progress{}, fmt.Errorf("find reports without a deadline: %w", err)
-	}
-	var writes pgx.Batch
-	var id uuid.UUID
-	var target time.Duration
-	var now time.Time
-	_, err = pgx.ForEachRow(rows, []any{&id, &target, &now}, func() error {
-		queueDeadline(&writes, id, days.Begin(target, now))
-		return nil
-	})
-	if err != nil {
-		return schedule.Progress{}, fmt.Errorf("find reports without a deadline: %w", err)
+		return schedule.Progress{}, err
 	}
 	if writes.Len() > 0 {
 		if err := tx.SendBatch(ctx, &writes).Close(); err != nil {

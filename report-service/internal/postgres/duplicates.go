@@ -128,10 +128,10 @@ func (s *Duplicates) end(ctx context.Context) error {
 			}
 		}
 		// Another end of the same original may have replaced this one.
-		_, err := s.db.pool.Exec(ctx, `
+		err := pgpool.Exec(ctx, s.db.pool, "delete end", `
 			delete from duplicate_ends where original = $1 and status = $2 and note = $3`, end.Original, end.Status, end.Note)
 		if err != nil {
-			return fmt.Errorf("delete end: %w", err)
+			return err
 		}
 	}
 	return nil

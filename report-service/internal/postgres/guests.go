@@ -88,12 +88,8 @@ func (db *DB) doAsGuest(ctx context.Context, guestID string, c change, filing bo
 
 // Adopted reports whether an account has taken over the guest with id.
 func (s *Guests) Adopted(ctx context.Context, id string) (adopted bool, err error) {
-	err = s.db.pool.QueryRow(ctx, `select exists (select from guests where mac = any($1) and adopted_at is not null)`,
-		pseudonym.OfGuest(s.db.keys, id)).Scan(&adopted)
-	if err != nil {
-		return false, fmt.Errorf("look up guest: %w", err)
-	}
-	return adopted, nil
+	return pgpool.Value[bool](ctx, s.db.pool, "look up guest", `select exists (select from guests where mac = any($1) and adopted_at is not null)`,
+		pseudonym.OfGuest(s.db.keys, id))
 }
 
 // NewCode returns a code that opens the session of the guest with id once, and until when.
@@ -146,10 +142,7 @@ func (s *Guests) Redeem(ctx context.Context, code string) (id string, err error)
 		if id, err = s.db.keys.Open(sealID, sealed); err != nil {
 			return fmt.Errorf("open code: %w", err)
 		}
-		if _, err := tx.Exec(ctx, `update guest_codes set used_at = now() where mac = any($1)`, macs); err != nil {
-			return fmt.Errorf("use code: %w", err)
-		}
-		return nil
+		return pgpool.Exec(ctx, tx, "use code", `update guest_codes set used_at = now() where mac = any($1)`, macs)
 	})
 	if err != nil {
 		return "", err
@@ -159,11 +152,7 @@ func (s *Guests) Redeem(ctx context.Context, code string) (id string, err error)
 
 // Reports returns how many reports a guest has.
 func (s *Guests) Reports(ctx context.Context, id string) (reports int64, err error) {
-	err = s.db.pool.QueryRow(ctx, `select count(*) from reporters where reporter_id = $1`, id).Scan(&reports)
-	if err != nil {
-		return 0, fmt.Errorf("count a guest's reports: %w", err)
-	}
-	return reports, nil
+	return pgpool.Value[int64](ctx, s.db.pool, "count a guest's reports", `select count(*) from reporters where reporter_id = $1`, id)
 }
 
 // Adopt makes the reports of a guest those of an account, with everything else that the
@@ -205,22 +194,22 @@ func moveGuest(ctx context.Context, tx pgx.Tx, guestID, accountID string) (repor
 	if err != nil {
 		return 0, err
 	}
-	_, err = tx.Exec(ctx, `
+	err = pgpool.Exec(ctx, tx, "lock a guest's reports", `
 		select from reports where id = any($2) or id in (select report_id from reporters where reporter_id = $1)
 		order by id for no key update`, guestID, voted)
 	if err != nil {
-		return 0, fmt.Errorf("lock a guest's reports: %w", err)
+		return 0, err
 	}
 	filed, err := pgpool.Collect(ctx, tx, "move a guest's reports", pgx.RowTo[uuid.UUID], `
 		update reporters set reporter_id = $2 where reporter_id = $1 returning report_id`, guestID, accountID)
 	if err != nil {
 		return 0, err
 	}
-	if _, err := tx.Exec(ctx, `update commenters set commenter_id = $2 where commenter_id = $1`, guestID, accountID); err != nil {
-		return 0, fmt.Errorf("move a guest's comments: %w", err)
+	if err := pgpool.Exec(ctx, tx, "move a guest's comments", `update commenters set commenter_id = $2 where commenter_id = $1`, guestID, accountID); err != nil {
+		return 0, err
 	}
 	// One person has one vote on a report, that of the account, and none on their own.
-	_, err = tx.Exec(ctx, `
+	err = pgpool.Exec(ctx, tx, "remove votes that count no more", `
 		with own as (
 			delete from votes v where v.report_id = any($3) and v.voter_id in ($1, $2)
 			and (exists (select from reporters o where o.report_id = v.report_id and o.reporter_id = $2)
@@ -230,10 +219,10 @@ func moveGuest(ctx context.Context, tx pgx.Tx, guestID, accountID string) (repor
 		update reports r set score = r.score - o.value from (select report_id, sum(value) as value from own group by report_id) o
 		where r.id = o.report_id`, guestID, accountID, slices.Concat(voted, filed))
 	if err != nil {
-		return 0, fmt.Errorf("remove votes that count no more: %w", err)
+		return 0, err
 	}
-	if _, err := tx.Exec(ctx, `update votes set voter_id = $2 where voter_id = $1 and report_id = any($3)`, guestID, accountID, voted); err != nil {
-		return 0, fmt.Errorf("move a guest's votes: %w", err)
+	if err := pgpool.Exec(ctx, tx, "move a guest's votes", `update votes set voter_id = $2 where voter_id = $1 and report_id = any($3)`, guestID, accountID, voted); err != nil {
+		return 0, err
 	}
 	return int64(len(filed)), nil
 }

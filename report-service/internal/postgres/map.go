@@ -3,7 +3,6 @@ package postgres
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -64,16 +63,10 @@ func (s *Reports) Fingerprint(ctx context.Context, filter report.Filter) (finger
 	var q query
 	q.filter(filter)
 	sql := `select count(*) || ' ' || coalesce(sum(uuid_hash_extended(r.id, r.version)), 0) from reports r` + q.where()
-	if err := s.db.pool.QueryRow(ctx, sql, q.fresh()...).Scan(&fingerprint); err != nil {
-		return "", fmt.Errorf("select fingerprint of reports: %w", err)
-	}
-	return fingerprint, nil
+	return pgpool.Value[string](ctx, s.db.pool, "select fingerprint of reports", sql, q.fresh()...)
 }
 
 // Hidden identifies the reports that are hidden now, as the Map of clusters does.
 func (s *Reports) Hidden(ctx context.Context) (hidden string, err error) {
-	if err := s.db.pool.QueryRow(ctx, hiddenSQL).Scan(&hidden); err != nil {
-		return "", fmt.Errorf("select hidden reports: %w", err)
-	}
-	return hidden, nil
+	return pgpool.Value[string](ctx, s.db.pool, "select hidden reports", hiddenSQL)
 }

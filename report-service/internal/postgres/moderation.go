@@ -82,9 +82,9 @@ func (s *Moderation) SetVisibility(ctx context.Context, id uuid.UUID, v report.V
 		}
 		if v == report.ForOfficials {
 			// Duplicates.Set locks the original, too.
-			var original bool
-			if err := tx.QueryRow(ctx, `select exists (select from reports where duplicate_of = $1)`, id).Scan(&original); err != nil {
-				return "", false, fmt.Errorf("look for duplicates: %w", err)
+			original, err := pgpool.Value[bool](ctx, tx, "look for duplicates", `select exists (select from reports where duplicate_of = $1)`, id)
+			if err != nil {
+				return "", false, err
 			}
 			if original {
 				return "", false, fault.New(fault.Conflict, "the report has duplicates: give them another original first")
@@ -95,13 +95,12 @@ func (s *Moderation) SetVisibility(ctx context.Context, id uuid.UUID, v report.V
 			}
 			return reason, ok, err
 		}
-		var used bool
-		err := tx.QueryRow(ctx, `
+		used, err := pgpool.Value[bool](ctx, tx, "look for what was added", `
 			select exists (select from photos where report_id = r.id and created_at >= r.updated_at)
 				or exists (select from status_history where report_id = r.id and changed_at >= r.updated_at)
-			from reports r where r.id = $1`, id).Scan(&used)
+			from reports r where r.id = $1`, id)
 		if err != nil {
-			return "", false, fmt.Errorf("look for what was added: %w", err)
+			return "", false, err
 		}
 		ok, err := l.Publish(used, ifMatch, time.Now())
 		if ok {
@@ -209,8 +208,7 @@ func (s *Moderation) Complain(ctx context.Context, id uuid.UUID, c report.Compla
 		who = "\x00" + string(c.Reason) + "\x00" + c.Text // no user's id has a NUL
 	}
 	hashes := pseudonym.OfComplainant(s.abuseKeys, id, who)
-	var found bool
-	err := s.db.pool.QueryRow(ctx, `
+	found, err := pgpool.Value[bool](ctx, s.db.pool, "insert complaint", `
 		with report as (
 			select id from reports where id = $1 and hidden_reason is null for key share
 		), noted as (
@@ -219,9 +217,9 @@ func (s *Moderation) Complain(ctx context.Context, id uuid.UUID, c report.Compla
 			where not exists (select from abuse_reports where report_id = $1 and user_mac = any($5))
 			on conflict do nothing
 		)
-		select exists (select from report)`, id, hashes[0], string(c.Reason), c.Text, hashes).Scan(&found)
+		select exists (select from report)`, id, hashes[0], string(c.Reason), c.Text, hashes)
 	if err != nil {
-		return fmt.Errorf("insert complaint: %w", err)
+		return err
 	}
 	if !found {
 		return report.ErrNotFound

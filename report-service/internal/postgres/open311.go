@@ -38,9 +38,9 @@ func scanApplication(row pgx.CollectableRow) (a report.Application, err error) {
 // Add keeps a new application, of whose key hash is.
 func (s *Open311) Add(ctx context.Context, a report.Application, hash []byte, by report.Official) error {
 	return pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `insert into open311_keys (id, name, hash, made_at) values ($1, $2, $3, $4)`, a.ID, a.Name, hash, a.MadeAt)
+		err := pgpool.Exec(ctx, tx, "insert application", `insert into open311_keys (id, name, hash, made_at) values ($1, $2, $3, $4)`, a.ID, a.Name, hash, a.MadeAt)
 		if err != nil {
-			return fmt.Errorf("insert application: %w", err)
+			return err
 		}
 		return settings.Record(ctx, tx, by, "open311", map[string]any{"keys_made": []string{a.Name}})
 	})
@@ -60,8 +60,8 @@ func (s *Open311) Revoke(ctx context.Context, id uuid.UUID, by report.Official) 
 		case revoked:
 			return nil
 		}
-		if _, err := tx.Exec(ctx, `update open311_keys set revoked_at = now() where id = $1`, id); err != nil {
-			return fmt.Errorf("revoke key: %w", err)
+		if err := pgpool.Exec(ctx, tx, "revoke key", `update open311_keys set revoked_at = now() where id = $1`, id); err != nil {
+			return err
 		}
 		return settings.Record(ctx, tx, by, "open311", map[string]any{"keys_revoked": []string{name}})
 	})

@@ -129,13 +129,9 @@ func (s *PhotoChecks) Leftovers(ctx context.Context, limit int) ([]Leftover, err
 
 // Cleaned records that the files of a leftover are deleted.
 func (s *PhotoChecks) Cleaned(ctx context.Context, l Leftover) error {
-	_, err := s.db.pool.Exec(ctx, `
+	return pgpool.Exec(ctx, s.db.pool, "update photo", `
 		update photos set upload = null, cleaned = $2 and state in ('refused', 'removed')
 		where id = $1 and state <> 'checking'`, l.Photo, l.Pictures)
-	if err != nil {
-		return fmt.Errorf("update photo: %w", err)
-	}
-	return nil
 }
 
 // UnknownUploads returns the keys that are not the upload of any photo.
@@ -172,11 +168,11 @@ func (s *PhotoChecks) RefuseDead(ctx context.Context, queue string) (refused int
 	}
 	for _, d := range dead {
 		err := s.db.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
-			_, err := tx.Exec(ctx, `
+			err := pgpool.Exec(ctx, tx, "close dead letter", `
 				update dead_letters set state = 'discarded', closed_at = now(), close_reason = 'the photo was refused'
 				where id = $1 and state = 'open'`, d.Letter)
 			if err != nil {
-				return fmt.Errorf("close dead letter: %w", err)
+				return err
 			}
 			_, err = s.judge(ctx, tx, w, d.Report, d.Photo, report.Judgement{Reason: report.PhotoFailed}, "")
 			return err

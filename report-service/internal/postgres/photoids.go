@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -43,9 +42,9 @@ func (s photoIDs) of(parts ...[]byte) []uuid.UUID {
 // free returns the id of a new photo of a report's upload.
 func (s photoIDs) free(ctx context.Context, tx pgx.Tx, reportID, upload uuid.UUID) (uuid.UUID, error) {
 	ids := s.uploadIDsOf(reportID, upload)
-	var taken bool
-	if err := tx.QueryRow(ctx, `select exists (select from photos where id = any($1))`, s.uploadIDs(upload)).Scan(&taken); err != nil {
-		return uuid.Nil, fmt.Errorf("select photos of other reports: %w", err)
+	taken, err := pgpool.Value[bool](ctx, tx, "select photos of other reports", `select exists (select from photos where id = any($1))`, s.uploadIDs(upload))
+	if err != nil {
+		return uuid.Nil, err
 	}
 	if taken {
 		return ids[len(ids)-len(s.keys)], nil
@@ -80,11 +79,6 @@ func (s photoIDs) lock(ctx context.Context, tx pgx.Tx, reportID, id uuid.UUID) (
 	if !report.IsPhotoID(id) {
 		ids = s.uploadIDsOf(reportID, id)
 	}
-	rows, err := tx.Query(ctx, `
+	return pgpool.One(ctx, tx, "select photo", report.ErrNoPhoto, scanPhoto, `
 		select `+photoColumns+` from photos p where p.id = any($1) and p.report_id = $2 `+firstKnownSQL, ids, reportID)
-	if err != nil {
-		return report.Photo{}, fmt.Errorf("select photo: %w", err)
-	}
-	p, err := pgx.CollectExactlyOneRow(rows, scanPhoto)
-	return p, pgpool.Found(err, "select photo", report.ErrNoPhoto)
 }

@@ -68,17 +68,14 @@ func (s *Photos) CheckUpload(ctx context.Context, reportID, upload uuid.UUID, af
 // knownPhoto returns the photo of the report that u made before, an error if it is
 // another upload or was removed, or pgx.ErrNoRows.
 func (s *Photos) knownPhoto(ctx context.Context, q pgpool.Querier, u report.Upload) (report.Photo, error) {
-	rows, err := q.Query(ctx, `select `+photoColumns+` from photos p where p.id = any($1) and p.report_id = $2 `+firstKnownSQL, s.ids.uploadIDsOf(u.ReportID, u.ID), u.ReportID)
+	p, err := pgpool.One(ctx, q, "select photo", pgx.ErrNoRows, scanPhoto, `
+		select `+photoColumns+` from photos p where p.id = any($1) and p.report_id = $2 `+firstKnownSQL, s.ids.uploadIDsOf(u.ReportID, u.ID), u.ReportID)
 	if err != nil {
-		return report.Photo{}, fmt.Errorf("select photo: %w", err)
+		return report.Photo{}, err
 	}
-	p, err := pgx.CollectExactlyOneRow(rows, scanPhoto)
+	digest, err := pgpool.Value[[]byte](ctx, q, "select digest", `select digest from photos where id = $1`, p.ID)
 	if err != nil {
-		return report.Photo{}, fmt.Errorf("select photo: %w", err)
-	}
-	var digest []byte
-	if err := q.QueryRow(ctx, `select digest from photos where id = $1`, p.ID).Scan(&digest); err != nil {
-		return report.Photo{}, fmt.Errorf("select digest: %w", err)
+		return report.Photo{}, err
 	}
 	switch {
 	case !slices.ContainsFunc(s.digests(u), func(known []byte) bool { return hmac.Equal(digest, known) }):

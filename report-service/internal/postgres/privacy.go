@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -125,10 +124,10 @@ func (s *Reports) namesStep(ctx context.Context, tx pgx.Tx, _ schedule.Run) (sch
 	if len(ids) == 0 {
 		return schedule.Progress{Last: true}, nil
 	}
-	_, err = tx.Exec(ctx, `update outbox_messages set `+namelessSQL+`
+	err = pgpool.Exec(ctx, tx, "change messages", `update outbox_messages set `+namelessSQL+`
 		where report_id = any($1) and payload ?| '{reporter_id,reporter_name}'`, ids)
 	if err != nil {
-		return schedule.Progress{}, fmt.Errorf("change messages: %w", err)
+		return schedule.Progress{}, err
 	}
 	return schedule.Progress{Done: int64(len(ids)), Pause: time.Since(began), Last: len(ids) < namesAtOnce}, nil
 }

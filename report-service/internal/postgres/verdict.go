@@ -58,9 +58,9 @@ func lockWithOriginal(ctx context.Context, tx pgx.Tx, id uuid.UUID) (l, original
 	if l, err = lockReport(ctx, tx, id); err != nil {
 		return nil, nil, err
 	}
-	var originalID uuid.UUID
-	if err := tx.QueryRow(ctx, `select coalesce(duplicate_of, id) from reports where id = $1`, id).Scan(&originalID); err != nil {
-		return nil, nil, fmt.Errorf("select original: %w", err)
+	originalID, err := pgpool.Value[uuid.UUID](ctx, tx, "select original", `select coalesce(duplicate_of, id) from reports where id = $1`, id)
+	if err != nil {
+		return nil, nil, err
 	}
 	switch {
 	case originalID == id:
@@ -132,13 +132,9 @@ const maxWordings = 20
 
 // since counts the entries of a kind in a report's history since its last status.
 func (d dispute) since(ctx context.Context, id uuid.UUID, kind report.ChangeKind) (n int, err error) {
-	err = d.tx.QueryRow(ctx, `
+	return pgpool.Value[int](ctx, d.tx, "look into the history", `
 		select count(*) from status_history where report_id = $1 and kind = $2 and id > (
-			select max(id) from status_history where report_id = $1 and from_status is distinct from to_status)`, id, string(kind)).Scan(&n)
-	if err != nil {
-		return 0, fmt.Errorf("look into the history: %w", err)
-	}
-	return n, nil
+			select max(id) from status_history where report_id = $1 and from_status is distinct from to_status)`, id, string(kind))
 }
 
 // open makes the original disputed, if it is resolved and not disputed already.
@@ -171,12 +167,11 @@ func (d dispute) open(ctx context.Context, now time.Time) error {
 
 // confirm ends the dispute of the original, unless another reporter's is left.
 func (d dispute) confirm(ctx context.Context, now time.Time) error {
-	var others bool
-	err := d.tx.QueryRow(ctx, `
+	others, err := pgpool.Value[bool](ctx, d.tx, "look for other disputes", `
 		select exists (select from verdicts v join reports r on r.id = v.report_id
-			where (r.id = $1 or r.duplicate_of = $1) and r.id <> $2 and not v.fixed and v.ended_at is null)`, d.original.ID, d.l.ID).Scan(&others)
+			where (r.id = $1 or r.duplicate_of = $1) and r.id <> $2 and not v.fixed and v.ended_at is null)`, d.original.ID, d.l.ID)
 	if err != nil {
-		return fmt.Errorf("look for other disputes: %w", err)
+		return err
 	}
 	retracted := d.original.disputed && !others
 	if retracted {
@@ -219,9 +214,9 @@ func (d dispute) assign(ctx context.Context) error {
 		return fmt.Errorf("select who resolved it: %w", err)
 	}
 	d.w.others.Queue(`update reports set assignee_id = $2 where id = $1`, d.original.ID, by.ID)
-	var department int32
-	if err := d.tx.QueryRow(ctx, `select coalesce(department_id, 0) from reports where id = $1`, d.original.ID).Scan(&department); err != nil {
-		return fmt.Errorf("select department: %w", err)
+	department, err := pgpool.Value[int32](ctx, d.tx, "select department", `select coalesce(department_id, 0) from reports where id = $1`, d.original.ID)
+	if err != nil {
+		return err
 	}
 	d.w.record(actRow{reportID: d.original.ID, by: system, kind: report.Assigned, assignee: by.ID, department: department})
 	return nil

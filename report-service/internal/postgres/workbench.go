@@ -86,8 +86,8 @@ func (s *Workbench) Assign(ctx context.Context, id uuid.UUID, a report.Assignmen
 		act := actRow{reportID: id, by: by, kind: report.Assigned, department: a.Department}
 		if a.Assignee != nil {
 			act.assignee = a.Assignee.ID
-			if _, err := tx.Exec(ctx, namedOfficialSQL, a.Assignee.ID, a.Assignee.Name); err != nil {
-				return fmt.Errorf("insert official: %w", err)
+			if err := pgpool.Exec(ctx, tx, "insert official", namedOfficialSQL, a.Assignee.ID, a.Assignee.Name); err != nil {
+				return err
 			}
 		}
 		tag, err := tx.Exec(ctx, `

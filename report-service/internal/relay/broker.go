@@ -84,10 +84,9 @@ func (w *brokerWatch) await(ctx context.Context, conn *amqp.Connection) {
 func (w *brokerWatch) check(ctx context.Context, conn *amqp.Connection) (ready bool, err error) {
 	// In this order: another replica that finds a new broker makes the exchange
 	// before it records the broker.
-	var known bool
-	err = w.pool.QueryRow(ctx, `select exists (select from known_brokers where exchange = $1)`, w.exchange).Scan(&known)
+	known, err := pgpool.Value[bool](ctx, w.pool, "read known brokers", `select exists (select from known_brokers where exchange = $1)`, w.exchange)
 	if err != nil {
-		return false, fmt.Errorf("read known brokers: %w", err)
+		return false, err
 	}
 	d := rabbit.NewDeclarer(conn)
 	defer d.Close()
@@ -100,11 +99,11 @@ func (w *brokerWatch) check(ctx context.Context, conn *amqp.Connection) (ready b
 			return false, nil
 		}
 		w.log.Error().Msg("broker lost its messages, republishing retained rows")
-		_, err := w.pool.Exec(ctx, `
+		err := pgpool.Exec(ctx, w.pool, "note that the broker lost its messages", `
 			with again as (update outbox_manifests set sent_at = null)
 			update known_brokers set republish_before = now(), lost_at = now() where exchange = $1`, w.exchange)
 		if err != nil {
-			return false, fmt.Errorf("note that the broker lost its messages: %w", err)
+			return false, err
 		}
 		select {
 		case w.lost <- struct{}{}:
@@ -118,9 +117,9 @@ func (w *brokerWatch) check(ctx context.Context, conn *amqp.Connection) (ready b
 		}
 	}
 	if !known {
-		_, err := w.pool.Exec(ctx, `insert into known_brokers (exchange) values ($1) on conflict do nothing`, w.exchange)
+		err := pgpool.Exec(ctx, w.pool, "record the broker", `insert into known_brokers (exchange) values ($1) on conflict do nothing`, w.exchange)
 		if err != nil {
-			return false, fmt.Errorf("record the broker: %w", err)
+			return false, err
 		}
 	}
 	return true, nil
@@ -168,10 +167,10 @@ func (w *brokerWatch) republish(ctx context.Context) error {
 		}
 		if !more {
 			// Another loss may have been noted since.
-			_, err := w.pool.Exec(ctx, `
+			err := pgpool.Exec(ctx, w.pool, "note that the retained rows were republished", `
 				update known_brokers set republish_before = null where exchange = $1 and republish_before = $2`, w.exchange, *before)
 			if err != nil {
-				return fmt.Errorf("note that the retained rows were republished: %w", err)
+				return err
 			}
 			w.log.Info().Int64("rows", done).Msg("retained rows are republished")
 			continue

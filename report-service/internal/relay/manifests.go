@@ -173,21 +173,17 @@ func (p *manifestPublisher) compose(ctx context.Context, w manifestWindow) (even
 	if w.lostBefore != nil {
 		m.LostBefore = *w.lostBefore
 	}
-	rows, err := p.pool.Query(ctx, `
-		select id, routing_key, published_at from outbox_messages
-		where status = 'published' and published_at >= $1 and published_at < $2
-		order by published_at limit $3`, w.from, w.until, event.MaxManifestIDs+1)
-	if err != nil {
-		return m, fmt.Errorf("read what was published: %w", err)
-	}
 	type published struct {
 		ID  uuid.UUID
 		Key event.Key
 		At  time.Time
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[published])
+	found, err := pgpool.Collect(ctx, p.pool, "read what was published", pgx.RowToStructByPos[published], `
+		select id, routing_key, published_at from outbox_messages
+		where status = 'published' and published_at >= $1 and published_at < $2
+		order by published_at limit $3`, w.from, w.until, event.MaxManifestIDs+1)
 	if err != nil {
-		return m, fmt.Errorf("read what was published: %w", err)
+		return m, err
 	}
 	if len(found) > event.MaxManifestIDs {
 		m.Until = found[event.MaxManifestIDs].At
@@ -214,34 +210,26 @@ func (p *manifestPublisher) insert(ctx context.Context, m event.Manifest) error 
 	if err != nil {
 		return fmt.Errorf("encode manifest: %w", err)
 	}
-	_, err = p.pool.Exec(ctx, `
+	return pgpool.Exec(ctx, p.pool, "write manifest", `
 		with old as (delete from outbox_manifests where ends_at < now() - $6::interval)
 		insert into outbox_manifests (epoch, number, starts_at, ends_at, body) values ($1, $2, $3, $4, $5)`,
 		m.Epoch, m.Number, m.From, m.Until, body, p.keep)
-	if err != nil {
-		return fmt.Errorf("write manifest: %w", err)
-	}
-	return nil
 }
 
 // send publishes the manifests that were not sent, in their order, and reports whether
 // none is left. While no queue takes them there is no group that compares, or its
 // queue is being made.
 func (p *manifestPublisher) send(ctx context.Context, conn *amqp.Connection) (done bool, err error) {
-	rows, err := p.pool.Query(ctx, `
-		select epoch, number, starts_at, body from outbox_manifests
-		where sent_at is null order by epoch, number limit $1`, manifestSends)
-	if err != nil {
-		return false, fmt.Errorf("read unsent manifests: %w", err)
-	}
 	type unsent struct {
 		Epoch, Number int64
 		At            time.Time
 		Body          []byte
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[unsent])
+	found, err := pgpool.Collect(ctx, p.pool, "read unsent manifests", pgx.RowToStructByPos[unsent], `
+		select epoch, number, starts_at, body from outbox_manifests
+		where sent_at is null order by epoch, number limit $1`, manifestSends)
 	if err != nil {
-		return false, fmt.Errorf("read unsent manifests: %w", err)
+		return false, err
 	}
 	if len(found) == 0 {
 		return true, nil
@@ -270,9 +258,9 @@ func (p *manifestPublisher) send(ctx context.Context, conn *amqp.Connection) (do
 		if err != nil {
 			return false, fmt.Errorf("publish manifest: %w", err)
 		}
-		_, err = p.pool.Exec(ctx, `update outbox_manifests set sent_at = now() where epoch = $1 and number = $2`, one.Epoch, one.Number)
+		err = pgpool.Exec(ctx, p.pool, "note that a manifest was sent", `update outbox_manifests set sent_at = now() where epoch = $1 and number = $2`, one.Epoch, one.Number)
 		if err != nil {
-			return false, fmt.Errorf("note that a manifest was sent: %w", err)
+			return false, err
 		}
 		p.metrics.manifests.Inc()
 	}

@@ -45,9 +45,9 @@ func (s *Areas) List(ctx context.Context) (*area.List, error) {
 func (c *City) readAreas(ctx context.Context, life time.Duration) (*area.List, error) {
 	known := c.areas.last()
 	return c.areas.get(ctx, life, func(ctx context.Context) (*area.List, error) {
-		var revision int64
-		if err := c.pool.QueryRow(ctx, `select revision from area_list`).Scan(&revision); err != nil {
-			return nil, fmt.Errorf("select revision of areas: %w", err)
+		revision, err := pgpool.Value[int64](ctx, c.pool, "select revision of areas", `select revision from area_list`)
+		if err != nil {
+			return nil, err
 		}
 		if known != nil && known.Revision == revision {
 			return known, nil
@@ -91,9 +91,9 @@ func (s *Areas) Located(ctx context.Context) (located bool, err error) {
 func (s *Areas) Replace(ctx context.Context, areas []area.Area, at report.Versions, by report.Official) (*area.List, error) {
 	var stored *area.List
 	err := pgx.BeginFunc(ctx, s.city.pool, func(tx pgx.Tx) error {
-		var revision int64
-		if err := tx.QueryRow(ctx, `select revision from area_list for update`).Scan(&revision); err != nil {
-			return fmt.Errorf("lock areas: %w", err)
+		revision, err := pgpool.Value[int64](ctx, tx, "lock areas", `select revision from area_list for update`)
+		if err != nil {
+			return err
 		}
 		if !at.Has(revision) {
 			return at.StaleList(revision)
@@ -213,8 +213,8 @@ func (s *Areas) step(ctx context.Context, tx pgx.Tx, run schedule.Run) (schedule
 		return schedule.Progress{}, err
 	}
 	if p.Last && at.Settled && !at.Missed {
-		if _, err := tx.Exec(ctx, `update area_list set located = $1 where located < $1`, at.Revision); err != nil {
-			return schedule.Progress{}, fmt.Errorf("end locating: %w", err)
+		if err := pgpool.Exec(ctx, tx, "end locating", `update area_list set located = $1 where located < $1`, at.Revision); err != nil {
+			return schedule.Progress{}, err
 		}
 	}
 	p.Pause = time.Since(began) / areaPause
@@ -232,27 +232,23 @@ func (s *Areas) locate(ctx context.Context, tx pgx.Tx, areas *area.List, at *loc
 	if last = errors.Is(err, pgx.ErrNoRows); err != nil && !last {
 		return 0, false, fmt.Errorf("list reports: %w", err)
 	}
-	rows, err := tx.Query(ctx, `
-		select r.id, r.latitude, r.longitude, r.area_id from reports r where r.id > $1 and r.id <= $2 and `+toLocate, at.After, end)
-	if err != nil {
-		return 0, false, fmt.Errorf("find reports to locate: %w", err)
-	}
 	var id uuid.UUID
 	var place report.Position
 	var before int32
 	var moved []uuid.UUID
 	var latitudes, longitudes []float64
 	var found []int32
-	_, err = pgx.ForEachRow(rows, []any{&id, &place.Latitude, &place.Longitude, &before}, func() error {
+	err = pgpool.ForEach(ctx, tx, "find reports to locate", []any{&id, &place.Latitude, &place.Longitude, &before}, func() error {
 		done++
 		if now := areas.At(&place); now.ID != before {
 			moved, found = append(moved, id), append(found, now.ID)
 			latitudes, longitudes = append(latitudes, place.Latitude), append(longitudes, place.Longitude)
 		}
 		return nil
-	})
+	}, `
+		select r.id, r.latitude, r.longitude, r.area_id from reports r where r.id > $1 and r.id <= $2 and `+toLocate, at.After, end)
 	if err != nil {
-		return 0, false, fmt.Errorf("find reports to locate: %w", err)
+		return 0, false, err
 	}
 	at.After = end
 	if len(moved) == 0 {

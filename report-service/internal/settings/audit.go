@@ -2,11 +2,11 @@ package settings
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -17,12 +17,8 @@ func Record(ctx context.Context, tx pgx.Tx, by report.Official, setting string, 
 	if len(detail) == 0 {
 		return nil
 	}
-	_, err := tx.Exec(ctx, `insert into settings_audit (actor, actor_name, setting, detail) values ($1, $2, $3, $4)`,
+	return pgpool.Exec(ctx, tx, "write audit of settings", `insert into settings_audit (actor, actor_name, setting, detail) values ($1, $2, $3, $4)`,
 		by.ID, by.Name, setting, detail)
-	if err != nil {
-		return fmt.Errorf("write audit of settings: %w", err)
-	}
-	return nil
 }
 
 // departmentsChanged returns the ids of departments that differ.

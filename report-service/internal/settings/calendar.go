@@ -42,23 +42,23 @@ func (c *City) SetCalendar(ctx context.Context, days calendar.Calendar, targets 
 	}
 	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
 		// Only one at a time, or two of them would mix. Readers are not blocked.
-		if _, err := tx.Exec(ctx, `lock table calendar in share row exclusive mode`); err != nil {
-			return fmt.Errorf("lock calendar: %w", err)
+		if err := pgpool.Exec(ctx, tx, "lock calendar", `lock table calendar in share row exclusive mode`); err != nil {
+			return err
 		}
 		before, err := ReadCalendar(ctx, tx)
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `
+		err = pgpool.Exec(ctx, tx, "set calendar", `
 			insert into calendar (zone, week, holidays) values ($1, $2, $3)
 			on conflict (one) do update set zone = excluded.zone, week = excluded.week, holidays = excluded.holidays`,
 			days.Zone.String(), json.RawMessage(week), holidays)
 		if err != nil {
-			return fmt.Errorf("set calendar: %w", err)
+			return err
 		}
-		var known int
-		if err := tx.QueryRow(ctx, `select count(*) from categories where id = any($1)`, categories).Scan(&known); err != nil {
-			return fmt.Errorf("select categories: %w", err)
+		known, err := pgpool.Value[int](ctx, tx, "select categories", `select count(*) from categories where id = any($1)`, categories)
+		if err != nil {
+			return err
 		}
 		if known != len(categories) {
 			return fault.NewInvalid("/targets", "must name existing categories only")

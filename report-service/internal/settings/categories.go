@@ -49,9 +49,9 @@ func (s *Categories) Category(ctx context.Context, id int32) (report.Category, e
 func (s *Categories) Replace(ctx context.Context, categories []report.Category, at report.Versions, by report.Official) (report.CategoryList, error) {
 	var stored categoryCache
 	err := pgx.BeginFunc(ctx, s.city.pool, func(tx pgx.Tx) error {
-		var revision int64
-		if err := tx.QueryRow(ctx, `select revision from category_list for update`).Scan(&revision); err != nil {
-			return fmt.Errorf("lock categories: %w", err)
+		revision, err := pgpool.Value[int64](ctx, tx, "lock categories", `select revision from category_list for update`)
+		if err != nil {
+			return err
 		}
 		if !at.Has(revision) {
 			return at.StaleList(revision)
@@ -68,12 +68,12 @@ func (s *Categories) Replace(ctx context.Context, categories []report.Category, 
 			stored = before
 			return nil
 		}
-		_, err = tx.Exec(ctx, `
+		err = pgpool.Exec(ctx, tx, "write audit", `
 			with counted as (update category_list set revision = revision + 1)
 			insert into category_audit (actor, actor_name, added, changed, retired, moved) values ($1, $2, $3, $4, $5, $6)`,
 			by.ID, by.Name, change.Added, change.Changed, change.Retired, change.Moved)
 		if err != nil {
-			return fmt.Errorf("write audit: %w", err)
+			return err
 		}
 		stored, err = selectCategories(ctx, tx)
 		return err
@@ -148,11 +148,11 @@ func (s *Categories) Changes(ctx context.Context, limit int) ([]report.CategoryC
 // UseLanguage makes the names in language those that messages carry. A category
 // without a text in it keeps its name. It changes nothing when called again.
 func (s *Categories) UseLanguage(ctx context.Context, language string) error {
-	_, err := s.city.pool.Exec(ctx, `
+	err := pgpool.Exec(ctx, s.city.pool, "name categories", `
 		update categories c set name = t.name
 		from category_texts t where t.category_id = c.id and t.language = $1 and c.name <> t.name`, language)
 	if err != nil {
-		return fmt.Errorf("name categories: %w", err)
+		return err
 	}
 	s.city.categories.drop()
 	return nil

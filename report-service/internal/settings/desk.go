@@ -51,8 +51,8 @@ func (s *Desk) SetDepartments(ctx context.Context, departments []report.Departme
 	return pgx.BeginFunc(ctx, s.city.pool, func(tx pgx.Tx) error {
 		// Only one at a time, or two of them would mix. Readers are not
 		// blocked.
-		if _, err := tx.Exec(ctx, `lock table departments in share row exclusive mode`); err != nil {
-			return fmt.Errorf("lock departments: %w", err)
+		if err := pgpool.Exec(ctx, tx, "lock departments", `lock table departments in share row exclusive mode`); err != nil {
+			return err
 		}
 		before, err := selectDepartments(ctx, tx)
 		if err != nil {
@@ -124,10 +124,10 @@ func (s *Desk) SetTemplates(ctx context.Context, templates []report.Template) er
 // Views returns an official's views of the queue, in their order, and keeps those
 // that are still in use from retention.
 func (s *Desk) Views(ctx context.Context, official string) ([]report.QueueView, error) {
-	_, err := s.city.pool.Exec(ctx, `
+	err := pgpool.Exec(ctx, s.city.pool, "keep views", `
 		update queue_views set used_at = now() where official_id = $1 and used_at < now() - interval '1 day'`, official)
 	if err != nil {
-		return nil, fmt.Errorf("keep views: %w", err)
+		return nil, err
 	}
 	return pgpool.Collect(ctx, s.city.pool, "select views", pgx.RowToStructByPos[report.QueueView],
 		`select name, filters from queue_views where official_id = $1 order by position`, official)

@@ -2,7 +2,6 @@ package settings
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -37,8 +36,8 @@ func readGuestSwitch(ctx context.Context, q pgpool.Querier) (report.GuestSwitch,
 func (c *City) SetGuestSwitch(ctx context.Context, open bool, reason string, by report.Official) (report.GuestSwitch, error) {
 	var now report.GuestSwitch
 	err := pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `lock table guest_switch in share row exclusive mode`); err != nil {
-			return fmt.Errorf("lock switch of guests: %w", err)
+		if err := pgpool.Exec(ctx, tx, "lock switch of guests", `lock table guest_switch in share row exclusive mode`); err != nil {
+			return err
 		}
 		before, err := readGuestSwitch(ctx, tx)
 		if err != nil || before.Open == open {
@@ -47,11 +46,11 @@ func (c *City) SetGuestSwitch(ctx context.Context, open bool, reason string, by 
 		}
 		at := time.Now().UTC().Truncate(time.Microsecond)
 		now = report.GuestSwitch{Open: open, Reason: reason, ChangedAt: &at}
-		_, err = tx.Exec(ctx, `
+		err = pgpool.Exec(ctx, tx, "write switch of guests", `
 			insert into guest_switch (open, reason, changed_at) values ($1, $2, $3)
 			on conflict (one) do update set open = excluded.open, reason = excluded.reason, changed_at = excluded.changed_at`, open, reason, at)
 		if err != nil {
-			return fmt.Errorf("write switch of guests: %w", err)
+			return err
 		}
 		return Record(ctx, tx, by, "guests", map[string]any{"open": open, "reason": reason})
 	})

@@ -2,7 +2,6 @@ package shards
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -238,10 +237,7 @@ func (c *Coordinator) releaseAll(ctx context.Context) error {
 	if err := c.releaseShards(ctx, c.leases.takeDrained()); err != nil {
 		return err
 	}
-	if _, err := c.conn.Exec(ctx, `delete from relay_members where member = $1`, c.cfg.ID); err != nil {
-		return fmt.Errorf("leave the members: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, c.conn, "leave the members", `delete from relay_members where member = $1`, c.cfg.ID)
 }
 
 // deregister releases every shard and leaves the members. No row is in

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // connect opens the connection of the leases, unless it is open.
@@ -51,17 +53,11 @@ func sessionLock(member uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(
 // restart of the database that applies only to members that have connected
 // again.
 func (c *Coordinator) releaseDead(ctx context.Context) (released bool, err error) {
-	rows, err := c.conn.Query(ctx, `
-		select member, pg_try_advisory_xact_lock_shared(session_lock) from relay_members
-		where member <> $1 and seen_until > now() and session_lock is not null`, c.cfg.ID)
-	if err != nil {
-		return false, fmt.Errorf("check for dead replicas: %w", err)
-	}
 	var unlocked []uuid.UUID
 	var member uuid.UUID
 	var free bool
 	restarted := time.Since(c.connectedAt) < reconnectGrace
-	_, err = pgx.ForEachRow(rows, []any{&member, &free}, func() error {
+	err = pgpool.ForEach(ctx, c.conn, "check for dead replicas", []any{&member, &free}, func() error {
 		switch {
 		case !free:
 			c.seenLocked[member] = true
@@ -69,9 +65,11 @@ func (c *Coordinator) releaseDead(ctx context.Context) (released bool, err error
 			unlocked = append(unlocked, member)
 		}
 		return nil
-	})
+	}, `
+		select member, pg_try_advisory_xact_lock_shared(session_lock) from relay_members
+		where member <> $1 and seen_until > now() and session_lock is not null`, c.cfg.ID)
 	if err != nil {
-		return false, fmt.Errorf("check for dead replicas: %w", err)
+		return false, err
 	}
 	now, before := time.Now(), c.unlockedSince
 	c.unlockedSince = make(map[uuid.UUID]time.Time, len(unlocked))
@@ -133,7 +131,22 @@ func (m membership) share() int {
 // leases come from returning, and this replica, which may not be among the
 // members yet, is left out of their number and added in share.
 func (c *Coordinator) renew(ctx context.Context) (membership, error) {
-	rows, err := c.conn.Query(ctx, `
+	var seen membership
+	var lease Lease
+	var renewed bool
+	var left float64
+	err := pgpool.ForEach(ctx, c.conn, "renew leases", []any{&lease.Shard, &lease.Epoch, &renewed, &left, &seen.others, &seen.rank}, func() error {
+		expiry := time.Duration(left * float64(time.Second))
+		switch {
+		case renewed:
+			seen.leases = append(seen.leases, lease)
+		case expiry <= 0:
+			seen.free++
+		case seen.nextExpiry == 0 || expiry < seen.nextExpiry:
+			seen.nextExpiry = expiry
+		}
+		return nil
+	}, `
 		with alive as (
 			insert into relay_members (member, seen_until, session_lock)
 			values ($1, now() + $2::interval, (
@@ -155,26 +168,7 @@ func (c *Coordinator) renew(ctx context.Context) (membership, error) {
 		       (select count(*) from relay_members where seen_until > now() and member < $1)
 		from relay_shards s left join renewed r on r.shard = s.shard`, c.cfg.ID, c.cfg.Lease, sessionLock(c.cfg.ID))
 	if err != nil {
-		return membership{}, fmt.Errorf("renew leases: %w", err)
-	}
-	var seen membership
-	var lease Lease
-	var renewed bool
-	var left float64
-	_, err = pgx.ForEachRow(rows, []any{&lease.Shard, &lease.Epoch, &renewed, &left, &seen.others, &seen.rank}, func() error {
-		expiry := time.Duration(left * float64(time.Second))
-		switch {
-		case renewed:
-			seen.leases = append(seen.leases, lease)
-		case expiry <= 0:
-			seen.free++
-		case seen.nextExpiry == 0 || expiry < seen.nextExpiry:
-			seen.nextExpiry = expiry
-		}
-		return nil
-	})
-	if err != nil {
-		return membership{}, fmt.Errorf("renew leases: %w", err)
+		return membership{}, err
 	}
 	return seen, nil
 }
@@ -182,7 +176,7 @@ func (c *Coordinator) renew(ctx context.Context) (membership, error) {
 // acquire leases up to n free shards, each in a new epoch. Shards that another
 // replica acquires at the same moment are left to it.
 func (c *Coordinator) acquire(ctx context.Context, n int) ([]Lease, error) {
-	rows, err := c.conn.Query(ctx, `
+	acquired, err := pgpool.Collect(ctx, c.conn, "acquire shards", pgx.RowToStructByPos[Lease], `
 		update relay_shards set owner = $1, epoch = epoch + 1, lease_until = now() + $2::interval
 		where shard in (
 			select shard from relay_shards where owner is null or lease_until <= now()
@@ -190,11 +184,7 @@ func (c *Coordinator) acquire(ctx context.Context, n int) ([]Lease, error) {
 		)
 		returning shard, epoch`, c.cfg.ID, c.cfg.Lease, n)
 	if err != nil {
-		return nil, fmt.Errorf("acquire shards: %w", err)
-	}
-	acquired, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Lease])
-	if err != nil {
-		return nil, fmt.Errorf("acquire shards: %w", err)
+		return nil, err
 	}
 	if len(acquired) > 0 {
 		c.cfg.Log.Info().Int("shards", len(acquired)).Msg("shards acquired")

@@ -102,8 +102,8 @@ func eraseAuthor(ctx context.Context, tx pgx.Tx, userID string, limit int, find 
 	}
 	const answers = `delete from idempotency_keys where convert_from(response_body, 'UTF8')::jsonb ->> 'id' = any($1::uuid[]::text[])`
 	for _, sql := range append([]string{answers}, statements...) {
-		if _, err := tx.Exec(ctx, sql, ids); err != nil {
-			return "", 0, fmt.Errorf("remove an author: %w", err)
+		if err := pgpool.Exec(ctx, tx, "remove an author", sql, ids); err != nil {
+			return "", 0, err
 		}
 	}
 	if len(ids) == limit {
@@ -156,8 +156,8 @@ func eraseOfficial(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) 
 		`delete from queue_views where official_id = $1`,
 		`delete from officials where id = $1`,
 	} {
-		if _, err := tx.Exec(ctx, sql, userID); err != nil {
-			return "", 0, fmt.Errorf("delete official: %w", err)
+		if err := pgpool.Exec(ctx, tx, "delete official", sql, userID); err != nil {
+			return "", 0, err
 		}
 	}
 	return "", tag.RowsAffected(), nil
@@ -189,9 +189,9 @@ func eraseFromOutbox(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID
 		if meant {
 			m.Headers[event.RecipientHeader] = recipient
 		}
-		_, err := tx.Exec(ctx, `update outbox_messages set payload = $2, headers = $3 where id = $1`, m.ID, json.RawMessage(payload), m.Headers)
+		err := pgpool.Exec(ctx, tx, "change message", `update outbox_messages set payload = $2, headers = $3 where id = $1`, m.ID, json.RawMessage(payload), m.Headers)
 		if err != nil {
-			return "", 0, fmt.Errorf("change message: %w", err)
+			return "", 0, err
 		}
 		removed++
 	}
@@ -205,42 +205,20 @@ func eraseFromOutbox(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID
 // name from the reasons that operators wrote.
 func eraseFromAudit(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (next string, removed int64, err error) {
 	if cursor == "" {
-		if _, err := tx.Exec(ctx, `update erasures set actor = $2 where actor = $1`, userID, erasure.Someone); err != nil {
-			return "", 0, fmt.Errorf("change erasures: %w", err)
-		}
 		for _, table := range []string{"category_audit", "settings_audit"} {
-			if _, err := tx.Exec(ctx, `update `+table+` set actor = $2, actor_name = '' where actor = $1`, userID, erasure.Someone); err != nil {
-				return "", 0, fmt.Errorf("change audit of settings: %w", err)
+			if err := pgpool.Exec(ctx, tx, "change audit of settings", `update `+table+` set actor = $2, actor_name = '' where actor = $1`, userID, erasure.Someone); err != nil {
+				return "", 0, err
 			}
 		}
-		_, err := tx.Exec(ctx, `
+		err := pgpool.Exec(ctx, tx, "change audit of schedules", `
 			update schedule_audit
 			set actor = case when actor = $1 then $3 else actor end, reason = case when reason ~ $2 then '' else reason end
 			where actor = $1 or reason ~ $2`, userID, erasure.Mentioned(userID), erasure.Someone)
 		if err != nil {
-			return "", 0, fmt.Errorf("change audit of schedules: %w", err)
+			return "", 0, err
 		}
-		cursor = "0"
 	}
-	var last *string
-	var found int
-	err = tx.QueryRow(ctx, `
-		with places as materialized (
-			select id from outbox_audit where id > $2::text::bigint order by id limit $3
-		), changed as (
-			update outbox_audit a
-			set actor = case when actor = $1 then $5 else actor end, reason = case when reason ~ $4 then '' else reason end
-			from places p where a.id = p.id and (actor = $1 or reason ~ $4) returning 1
-		)
-		select (select count(*) from changed), (select count(*) from places), (select max(id)::text from places)`,
-		userID, cursor, limit, erasure.Mentioned(userID), erasure.Someone).Scan(&removed, &found, &last)
-	if err != nil {
-		return "", 0, fmt.Errorf("change audit: %w", err)
-	}
-	if found == limit {
-		next = *last
-	}
-	return next, removed, nil
+	return erasure.FromAudit(ctx, tx, userID, cursor, limit, "outbox_audit", "reason", "")
 }
 
 // eraseComplaints removes a person's complaints. A row does not identify its

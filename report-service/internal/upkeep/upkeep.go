@@ -65,13 +65,9 @@ func (s *Store) StartOver(ctx context.Context, restores int) error {
 
 // AuditSchedule records an operator's act on a schedule.
 func (s *Store) AuditSchedule(ctx context.Context, tx pgx.Tx, act schedule.Act) error {
-	_, err := tx.Exec(ctx, `
+	return pgpool.Exec(ctx, tx, "write audit", `
 		insert into schedule_audit (actor, action, schedule, period, reason) values ($1, $2, $3, $4, $5)`,
 		act.Actor, act.Action, act.Job, act.Period, act.Reason)
-	if err != nil {
-		return fmt.Errorf("write audit: %w", err)
-	}
-	return nil
 }
 
 // ScheduleAudit returns the operators' acts on schedules, the latest first.

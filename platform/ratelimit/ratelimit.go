@@ -54,18 +54,19 @@ type Limiter struct {
 	// stored: after each period the previous generation is dropped. Active
 	// users have moved from it to the current one.
 	current, previous map[string]*bucket
-	began             time.Time // when the current generation began
+	first, began      time.Time // when the limiter and the current generation began
 }
 
 // A bucket is the number of turns that a user had at a time.
 type bucket struct {
 	turns float64
-	at    time.Time
+	at    time.Duration // since the limiter began
 }
 
 // New returns a limiter of which no turn is taken.
 func New(limit Limit) *Limiter {
-	return &Limiter{limit: limit, current: make(map[string]*bucket), began: time.Now()}
+	now := time.Now()
+	return &Limiter{limit: limit, current: make(map[string]*bucket), first: now, began: now}
 }
 
 // Take takes a turn of user. Without one, it returns how long to wait for the
@@ -134,14 +135,15 @@ func (l *Limiter) bucketLocked(user string) *bucket {
 	if now.Sub(l.began) >= l.limit.Period || len(l.current) >= maxUsers {
 		l.current, l.previous, l.began = make(map[string]*bucket), l.current, now
 	}
+	age := now.Sub(l.first)
 	b, ok := l.current[user]
 	if !ok {
 		if b, ok = l.previous[user]; !ok {
-			b = &bucket{float64(l.limit.Turns), now}
+			b = &bucket{float64(l.limit.Turns), age}
 		}
 		l.current[user] = b
 	}
-	b.turns = min(b.turns+float64(now.Sub(b.at))/float64(l.interval()), float64(l.limit.Turns))
-	b.at = now
+	b.turns = min(b.turns+float64(age-b.at)/float64(l.interval()), float64(l.limit.Turns))
+	b.at = age
 	return b
 }

@@ -21,23 +21,29 @@ const (
 	optionalFrames = 8
 )
 
-// A reason says why a stream ended. It is a metric's label.
-type reason string
+// A reason says why a stream ended.
+type reason uint8
 
 const (
-	reasonNone      reason = "" // it has not ended
-	reasonLeft      reason = "client_left"
-	reasonStalled   reason = "stalled"   // a write took longer than it may
-	reasonOverflow  reason = "overflow"  // too much waited for it
-	reasonLifetime  reason = "lifetime"  // old enough, or its token expires
-	reasonDisplaced reason = "displaced" // its user opened too many others
-	reasonDrain     reason = "drain"
-	reasonEpoch     reason = "epoch" // the stream started over
-	reasonGap       reason = "gap"   // never: a topic passes on no gap
-	reasonStopped   reason = "stopped"
+	reasonNone reason = iota // it has not ended
+	reasonLeft
+	reasonStalled   // a write took longer than it may
+	reasonOverflow  // too much waited for it
+	reasonLifetime  // old enough, or its token expires
+	reasonDisplaced // its user opened too many others
+	reasonDrain
+	reasonEpoch // the stream started over
+	reasonGap   // never: a topic passes on no gap
+	reasonStopped
 )
 
-var reasons = []reason{reasonLeft, reasonStalled, reasonOverflow, reasonLifetime, reasonDisplaced, reasonDrain, reasonEpoch, reasonGap, reasonStopped}
+// reasons are the labels of a metric.
+var reasons = [...]string{
+	reasonLeft: "client_left", reasonStalled: "stalled", reasonOverflow: "overflow", reasonLifetime: "lifetime",
+	reasonDisplaced: "displaced", reasonDrain: "drain", reasonEpoch: "epoch", reasonGap: "gap", reasonStopped: "stopped",
+}
+
+func (r reason) String() string { return reasons[r] }
 
 // Results of a request for a stream that alerts and dashboards name.
 const (
@@ -45,11 +51,18 @@ const (
 	resultBusy = "busy"
 )
 
-// The kinds of stream, as a metric's label.
+// A kind of stream.
+type kind uint8
+
 const (
-	kindNotifications = "notifications"
-	kindFeed          = "feed"
+	kindNotifications kind = iota
+	kindFeed
 )
+
+// kinds are the labels of a metric.
+var kinds = [...]string{kindNotifications: "notifications", kindFeed: "feed"}
+
+func (k kind) String() string { return kinds[k] }
 
 // A client is one connection: a queue between the topics that offer frames and
 // the transport that writes them. It is the transport's Source.
@@ -65,26 +78,30 @@ const (
 //	   └───────────┬────────────────────┴───────────────────────────────┘
 //	               ├─ closeGracefully: what waits and a last frame are written ─┐
 //	               └─ disconnect: nothing more is written ──────────────────────┴─► ended ─► closed
+//
+// Nearly all clients wait nearly all of the time, so their number is bounded by what
+// one takes: hence times of 8 bytes, and room for a second stream where there is one.
 type client struct {
-	hub     *Hub
-	conn    transport.Conn // nil until the response has begun
-	kind    string
-	opened  time.Time
-	expires time.Time
-	slot    slot // guarded by the timer wheel's mutex
-	// endsWithToken says that expires is the end of the user's token, not of
-	// the stream's lifetime.
+	hub    *Hub
+	conn   transport.Conn // nil until the response has begun
+	opened time.Duration  // since the hub began
+	// expires is the end of the stream's lifetime since the hub began, or that of the
+	// user's token since 1970: the clock of tokens may be set, and runs while a
+	// machine sleeps.
+	expires       time.Duration
+	slot          slot // guarded by the timer wheel's mutex
 	endsWithToken bool
-	follows       int // how many of subs are used
-	subs          [2]subscription
+	kind          kind
+	first         subscription
+	second        *subscription // of an official, else nil
 
 	mu        sync.Mutex
-	queue     []queuedFrame // grown when needed, given back when empty
-	bytes     int           // in the queue
 	scheduled bool
-	ended     reason // nothing more is queued
-	lastFrame []byte // the frame after the queue when the stream ends gracefully
-	lastWrite time.Time
+	ended     reason        // nothing more is queued
+	bytes     int32         // in the queue
+	queue     []queuedFrame // grown when needed, given back when empty
+	lastFrame *frame        // the frame after the queue when the stream ends gracefully
+	lastWrite time.Duration // since the hub began
 }
 
 // A subscription ties a client to a topic.
@@ -92,7 +109,7 @@ type subscription struct {
 	client *client
 	topic  *topic
 	epoch  string // of the client's position; set before the client joins
-	index  int    // among the topic's subscribers, -1 outside; guarded by the topic's mutex
+	index  int32  // among the topic's subscribers, -1 outside; guarded by the topic's mutex
 	queued int64  // the number queued last; guarded by the client's mutex
 	sent   int64  // the number written last; only the goroutine that writes uses it
 }
@@ -106,30 +123,48 @@ type queuedFrame struct {
 
 // follow ties c to a topic that it will join.
 func (c *client) follow(t *topic) {
-	c.subs[c.follows] = subscription{client: c, topic: t, index: -1}
-	c.follows++
+	s := subscription{client: c, topic: t, index: -1}
+	if c.first.topic == nil {
+		c.first = s
+	} else {
+		c.second = &s
+	}
+}
+
+// left returns how long the stream may go on.
+func (c *client) left(now time.Time) time.Duration {
+	if c.endsWithToken {
+		return c.expires - time.Duration(now.UnixNano())
+	}
+	return c.expires - c.hub.age(now)
 }
 
 // subscriptions returns what c follows.
 func (c *client) subscriptions() []*subscription {
-	return []*subscription{&c.subs[0], &c.subs[1]}[:c.follows]
+	switch {
+	case c.first.topic == nil:
+		return nil
+	case c.second == nil:
+		return []*subscription{&c.first}
+	}
+	return []*subscription{&c.first, c.second}
 }
 
 // startAt sets the position of c before it joins its topics.
 func (c *client) startAt(cursor notification.Cursor) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i, p := range cursor {
-		s := &c.subs[i]
+	for i, s := range c.subscriptions() {
+		p := cursor[i]
 		s.epoch, s.queued, s.sent = p.Epoch, p.Seq, p.Seq
 	}
 }
 
 // cursor returns the position of c by the frames that were written.
 func (c *client) cursor() notification.Cursor {
-	cursor := make(notification.Cursor, c.follows)
-	for i := range cursor {
-		cursor[i] = notification.Position{Epoch: c.subs[i].epoch, Seq: c.subs[i].sent}
+	cursor := make(notification.Cursor, 0, 2)
+	for _, s := range c.subscriptions() {
+		cursor = append(cursor, notification.Position{Epoch: s.epoch, Seq: s.sent})
 	}
 	return cursor
 }
@@ -168,34 +203,34 @@ func (s *subscription) offer(f *frame) (wake bool) {
 	default:
 		s.queued = f.seq
 	}
-	if len(c.queue) >= queueFrames || (len(c.queue) > 0 && c.bytes+len(f.bytes) > queueBytes) {
+	if len(c.queue) >= queueFrames || (len(c.queue) > 0 && int(c.bytes)+len(f.bytes) > queueBytes) {
 		if wake = c.disconnectLocked(reasonOverflow); !wake {
 			c.conn.Interrupt() // a write is waiting for the client
 		}
 		return wake
 	}
 	c.queue = append(c.queue, queuedFrame{f, s})
-	c.bytes += len(f.bytes)
+	c.bytes += int32(len(f.bytes))
 	return c.scheduleLocked()
 }
 
 // sendHeartbeat queues a heartbeat if nothing was written for quiet. It
-// returns when something was written last, and whether the stream goes on.
-func (c *client) sendHeartbeat(now time.Time, quiet time.Duration) (lastWrite time.Time, open bool) {
+// returns for how long nothing has been written, and whether the stream is open.
+func (c *client) sendHeartbeat(now time.Time, quiet time.Duration) (quietFor time.Duration, open bool) {
 	frame := c.hub.heartbeat()
 	c.mu.Lock()
 	wake := false
-	if c.ended == reasonNone && !c.scheduled && now.Sub(c.lastWrite) >= quiet {
+	if quietFor = c.hub.age(now) - c.lastWrite; c.ended == reasonNone && !c.scheduled && quietFor >= quiet {
 		c.queue = append(c.queue, queuedFrame{frame: frame})
-		c.lastWrite = now
+		c.lastWrite, quietFor = c.hub.age(now), 0
 		wake = c.scheduleLocked()
 	}
-	lastWrite, open = c.lastWrite, c.ended == reasonNone
+	open = c.ended == reasonNone
 	c.mu.Unlock()
 	if wake {
 		c.conn.Wake()
 	}
-	return lastWrite, open
+	return quietFor, open
 }
 
 // closeGracefully ends the stream after its queue, with a last frame that says after
@@ -204,7 +239,7 @@ func (c *client) closeGracefully(why reason, retry time.Duration) {
 	c.mu.Lock()
 	wake := false
 	if c.ended == reasonNone {
-		c.ended, c.lastFrame = why, append(appendRetry(nil, retry), '\n')
+		c.ended, c.lastFrame = why, &frame{bytes: append(appendRetry(nil, retry), '\n')}
 		wake = c.scheduleLocked()
 	}
 	c.mu.Unlock()
@@ -265,7 +300,7 @@ func (c *client) Take(b *transport.Buffer, now time.Time) (ended bool) {
 		ended = c.ended != reasonNone
 		c.scheduled = ended // one that has ended is not woken again
 	} else {
-		c.lastWrite = now
+		c.lastWrite = c.hub.age(now)
 	}
 	c.mu.Unlock()
 
@@ -278,7 +313,9 @@ func (c *client) Take(b *transport.Buffer, now time.Time) (ended bool) {
 			b.Shared += len(b.Bytes) - before
 		}
 	}
-	b.Bytes = append(b.Bytes, lastFrame...)
+	if lastFrame != nil {
+		b.Bytes = append(b.Bytes, lastFrame.bytes...)
+	}
 	return ended
 }
 
@@ -290,7 +327,7 @@ func (c *client) render(b []byte, q queuedFrame) []byte {
 		return append(b, f.bytes...)
 	}
 	q.from.sent = f.seq
-	if c.follows == 1 {
+	if c.second == nil {
 		return append(b, f.bytes...)
 	}
 	b = append(b, f.bytes[:f.idAt]...)

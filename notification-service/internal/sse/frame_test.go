@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/uuid"
 	other "github.com/tmaxmax/go-sse"
@@ -96,9 +97,23 @@ func TestTwoPositions(t *testing.T) {
 	c.follow(&topic{})
 	c.follow(&topic{})
 	c.startAt(notification.Cursor{{Epoch: "own", Seq: 3}, {Epoch: "abc", Seq: 7}})
-	wire := c.render(nil, queuedFrame{f, &c.subs[1]})
+	wire := c.render(nil, queuedFrame{f, c.second})
 	e, err := sse.NewParser(bytes.NewReader(wire), "").Next()
 	if err != nil || e.ID != "v1.own.3.abc.8" {
 		t.Errorf("id %q (error %v), want v1.own.3.abc.8", e.ID, err)
+	}
+}
+
+// A stream that waits costs its client and, of a reader's own, its topic: one more
+// field is one more size class for each of them.
+func TestIdleStreamIsSmall(t *testing.T) {
+	t.Parallel()
+	for name, size := range map[string][2]uintptr{
+		"client": {unsafe.Sizeof(client{}), 176},
+		"topic":  {unsafe.Sizeof(topic{}), 144},
+	} {
+		if size[0] > size[1] {
+			t.Errorf("a %s has %d bytes, want at most %d", name, size[0], size[1])
+		}
 	}
 }

@@ -91,15 +91,15 @@ func (h *Hub) heartbeat() *frame {
 
 // newClient returns a client that ends before expires, or only with its
 // lifetime if that is zero.
-func (h *Hub) newClient(kind string, expires time.Time) *client {
-	now := time.Now()
-	end := now.Add(backoff.Jitter(h.cfg.Lifetime))
-	endsWithToken := !expires.IsZero() && expires.Before(end)
-	if endsWithToken {
-		end = expires
-	}
+func (h *Hub) newClient(kind kind, expires time.Time) *client {
+	now, lifetime := time.Now(), backoff.Jitter(h.cfg.Lifetime)
+	age := h.age(now)
 	// It counts as scheduled while it is opening, so that it is not woken.
-	return &client{hub: h, kind: kind, opened: now, expires: end, endsWithToken: endsWithToken, lastWrite: now, scheduled: true}
+	c := &client{hub: h, kind: kind, opened: age, expires: age + lifetime, lastWrite: age, scheduled: true}
+	if !expires.IsZero() && expires.Before(now.Add(lifetime)) {
+		c.expires, c.endsWithToken = time.Duration(expires.UnixNano()), true
+	}
+	return c
 }
 
 // serve begins the response, brings c to the present and leaves it to the
@@ -132,7 +132,7 @@ func (h *Hub) serve(ctx context.Context, w http.ResponseWriter, r *http.Request,
 		c.Fail(err)
 	}
 	if c.kind == kindNotifications { // whose user may have too many: the oldest end
-		for _, old := range c.subs[0].topic.oldest(h.cfg.MaxPerUser) {
+		for _, old := range c.first.topic.oldest(h.cfg.MaxPerUser) {
 			old.closeGracefully(reasonDisplaced, retryDisplaced.random())
 		}
 	}

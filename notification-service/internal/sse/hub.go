@@ -30,6 +30,7 @@ type Store interface {
 // A Hub has the clients of all streams at this replica.
 type Hub struct {
 	cfg        Config
+	began      time.Time
 	store      Store
 	log        zerolog.Logger
 	metrics    *metrics
@@ -53,7 +54,7 @@ type Hub struct {
 // New returns a Hub that works while Run runs.
 func New(cfg Config, store Store, log zerolog.Logger, reg prometheus.Registerer) *Hub {
 	h := &Hub{
-		cfg: cfg, store: store, log: log, metrics: newMetrics(reg),
+		cfg: cfg, began: time.Now(), store: store, log: log, metrics: newMetrics(reg),
 		transport:  transport.NewPerRequest(cfg.WriteTimeout),
 		wheel:      newTimerWheel(cfg.Heartbeat),
 		feed:       &topic{},
@@ -63,7 +64,7 @@ func New(cfg Config, store Store, log zerolog.Logger, reg prometheus.Registerer)
 		clients:    make(map[*client]struct{}),
 		opening:    ratelimit.New(ratelimit.Limit{Turns: opensPerStream * cfg.MaxPerUser, Period: time.Minute}),
 	}
-	h.feedAt.Store(time.Now().UnixMilli())
+	h.feedAt.Store(h.began.UnixMilli())
 	if cfg.Writer == Shared {
 		h.transport = transport.NewShared(cfg.WriteTimeout, h.transport)
 	}
@@ -87,6 +88,9 @@ func (h *Hub) Run(ctx context.Context) error {
 	writing.Wait()
 	return nil
 }
+
+// age returns how long after its beginning the hub has a time.
+func (h *Hub) age(now time.Time) time.Duration { return now.Sub(h.began) }
 
 // Deliver passes on a batch that was committed at the given time, and never waits for
 // a client. It accepts batches twice, late and in any order.
@@ -217,7 +221,7 @@ func (h *Hub) removeUnusedTopics(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for name, t := range h.topics {
-		if t.users == 0 && now.Sub(t.unusedSince) > unusedTopicTTL {
+		if t.users == 0 && h.age(now)-t.unusedSince > unusedTopicTTL {
 			t.end()
 			delete(h.topics, name)
 		}
@@ -257,7 +261,7 @@ func (h *Hub) remove(c *client) {
 	} else {
 		for _, s := range c.subscriptions() {
 			if s.topic.users--; s.topic.users == 0 {
-				s.topic.unusedSince = time.Now()
+				s.topic.unusedSince = h.age(time.Now())
 			}
 		}
 	}

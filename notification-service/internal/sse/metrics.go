@@ -66,8 +66,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "sse_position_lag", Help: "Notifications that the database had and the hub had not, at the last comparison."}),
 		fanoutLag: seconds("sse_fanout_lag_seconds", "From the commit of a notification for officials to its announcement at this replica."),
 	}
-	for _, why := range reasons { // 0 is a value to compare with
-		m.disconnects.WithLabelValues(string(why))
+	for _, why := range reasons[reasonNone+1:] { // 0 is a value to compare with
+		m.disconnects.WithLabelValues(why)
 	}
 	for _, result := range []string{resultOpen, resultBusy} {
 		m.connects.WithLabelValues(result)
@@ -78,14 +78,14 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return m
 }
 
-func (m *metrics) opened(kind string) {
+func (m *metrics) opened(kind kind) {
 	m.connects.WithLabelValues(resultOpen).Inc()
-	m.connections.WithLabelValues(kind).Inc()
+	m.connections.WithLabelValues(kind.String()).Inc()
 }
 
-func (m *metrics) closed(kind string, why reason) {
-	m.connections.WithLabelValues(kind).Dec()
-	m.disconnects.WithLabelValues(string(why)).Inc()
+func (m *metrics) closed(kind kind, why reason) {
+	m.connections.WithLabelValues(kind.String()).Dec()
+	m.disconnects.WithLabelValues(why.String()).Inc()
 	if why == reasonOverflow {
 		m.overflows.Inc()
 	}

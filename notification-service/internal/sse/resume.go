@@ -65,8 +65,9 @@ func (h *Hub) resume(ctx context.Context, c *client, reader notification.Reader,
 	if err != nil {
 		return resumePoint{}, err
 	}
+	subscriptions := c.subscriptions()
 	for i, head := range view.Heads {
-		t := c.subs[i].topic
+		t := subscriptions[i].topic
 		state := t.learn(head.Position)
 		h.resync(t, state)
 		if state == otherEpoch {

@@ -24,8 +24,9 @@ type timerWheel struct {
 
 // A slot is where the wheel has a client.
 type slot struct {
-	number, index int
-	taken         bool
+	index  int32
+	number int8
+	taken  bool
 }
 
 func newTimerWheel(heartbeat time.Duration) *timerWheel {
@@ -40,11 +41,11 @@ func (w *timerWheel) add(c *client, now time.Time) { w.schedule(c, now, w.heartb
 
 // schedule has c visited after d, and in any case before it expires.
 func (w *timerWheel) schedule(c *client, now time.Time, d time.Duration) {
-	ticks := int(min(d, c.expires.Sub(now)) / w.tick)
+	ticks := int(min(d, c.left(now)) / w.tick)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	number := (w.current + min(max(ticks, 1), wheelSlots-1)) % wheelSlots
-	c.slot = slot{number, len(w.slots[number]), true}
+	c.slot = slot{int32(len(w.slots[number])), int8(number), true}
 	w.slots[number] = append(w.slots[number], c)
 }
 
@@ -96,7 +97,7 @@ func (w *timerWheel) advance() []*client {
 // visit does the work that is due for c and schedules the next visit.
 func (w *timerWheel) visit(c *client, now time.Time) {
 	// A tick early rather than a tick late: no stream outlives its token.
-	if left := c.expires.Sub(now); left < w.tick {
+	if left := c.left(now); left < w.tick {
 		retry := retryMoved
 		if c.endsWithToken { // earlier it would be served once more, for a moment
 			retry = retry.after(left)
@@ -105,7 +106,7 @@ func (w *timerWheel) visit(c *client, now time.Time) {
 		return
 	}
 	pause := w.heartbeat.random()
-	if lastWrite, open := c.sendHeartbeat(now, pause-w.tick); open {
-		w.schedule(c, now, lastWrite.Add(pause).Sub(now))
+	if quietFor, open := c.sendHeartbeat(now, pause-w.tick); open {
+		w.schedule(c, now, pause-quietFor)
 	}
 }

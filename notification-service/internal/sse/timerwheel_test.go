@@ -118,7 +118,7 @@ func TestStreamEndsBeforeItsToken(t *testing.T) {
 		<-time.After(2 * time.Minute)
 		synctest.Wait()
 		for i := range conns {
-			check(conns[i].client.expires, conns[i].last, conns[i].bytes)
+			check(time.Unix(0, int64(conns[i].client.expires)), conns[i].last, conns[i].bytes)
 		}
 	})
 }

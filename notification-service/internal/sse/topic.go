@@ -1,6 +1,7 @@
 package sse
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -41,8 +42,8 @@ type topic struct {
 	subscribers []*subscription
 	ended       bool // no more clients join
 
-	users       int       // clients joined or about to join; guarded by the hub's mutex
-	unusedSince time.Time // likewise
+	users       int32         // clients joined or about to join; guarded by the hub's mutex
+	unusedSince time.Duration // since the hub began; likewise
 }
 
 // An earlyNotification waits for the numbers before its own. Those of a topic
@@ -194,7 +195,7 @@ func (t *topic) join(s *subscription) (missed []*frame, joined bool) {
 		missed = slices.Clone(t.ring[len(t.ring)-int(n):])
 		s.skipTo(t.last)
 	}
-	s.index = len(t.subscribers)
+	s.index = int32(len(t.subscribers))
 	t.subscribers = append(t.subscribers, s)
 	return missed, true
 }
@@ -228,7 +229,7 @@ func (t *topic) oldest(limit int) []*client {
 			open = append(open, s.client)
 		}
 	}
-	slices.SortFunc(open, func(a, b *client) int { return a.opened.Compare(b.opened) })
+	slices.SortFunc(open, func(a, b *client) int { return cmp.Compare(a.opened, b.opened) })
 	return open[:max(0, len(open)-limit)]
 }
 

@@ -304,6 +304,8 @@ func (d *Dispatcher) renewed(p pass, now time.Time) {
 		delete(lost, leased.Name)
 		if l, ok := d.lanes[leased.Name]; ok { // it is not released since
 			l.until = p.until
+			// It lost its turn if the lease had ended. With a full queue nothing else gives it one.
+			d.enqueue(l)
 			if len(l.inHand) == 0 { // all is written down; an operator may have changed it
 				l.adopt(leased, now)
 			}

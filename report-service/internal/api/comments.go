@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -50,25 +49,9 @@ func (h Comments) addComment(w http.ResponseWriter, r *http.Request, req reporta
 	if err != nil {
 		return err
 	}
-	// The answer is known before the comment is stored, and is stored with it.
-	body, err := json.Marshal(commentOf(comment.View()))
-	if err != nil {
-		return fmt.Errorf("encode comment: %w", err)
-	}
-	idempotent, err := idempotentOn(r, req, body)
-	if err != nil {
-		return err
-	}
-	earlier, err := h.Store.Add(r.Context(), &comment, idempotent)
-	if err != nil {
-		return fmt.Errorf("add comment: %w", err)
-	}
-	if earlier != nil {
-		body = earlier
-	}
-	w.Header().Set("Location", pathOf(comment.ReportID)+"/comments")
-	service.WriteJSON(w, http.StatusCreated, body)
-	return nil
+	return addTo(w, r, req, commentOf(comment.View()), "/comments", func(idempotent *report.Idempotent) ([]byte, error) {
+		return h.Store.Add(r.Context(), &comment, idempotent)
+	})
 }
 
 // listComments handles GET /reports/{id}/comments.

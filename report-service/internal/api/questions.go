@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -64,24 +63,10 @@ func (h Questions) answerQuestion(w http.ResponseWriter, r *http.Request, req re
 	}
 	// The response is stored with the answer. It has no words: they are kept in one
 	// place, from which an erasure removes them.
-	body, err := json.Marshal(reportapi.Answered{ID: answer.ID, AnsweredAt: answer.At})
-	if err != nil {
-		return fmt.Errorf("encode answer: %w", err)
-	}
-	idempotent, err := idempotentOn(r, req, body)
-	if err != nil {
-		return err
-	}
-	earlier, err := h.Store.Answer(r.Context(), pathID(r), user(r).ID, answer, idempotent)
-	if err != nil {
-		return fmt.Errorf("answer: %w", err)
-	}
-	if earlier != nil {
-		body = earlier
-	}
-	w.Header().Set("Location", pathOf(pathID(r))+"/dialogue")
-	service.WriteJSON(w, http.StatusCreated, body)
-	return nil
+	response := reportapi.Answered{ID: answer.ID, AnsweredAt: answer.At}
+	return addTo(w, r, req, response, "/dialogue", func(idempotent *report.Idempotent) ([]byte, error) {
+		return h.Store.Answer(r.Context(), pathID(r), user(r).ID, answer, idempotent)
+	})
 }
 
 // getDialogue handles GET /reports/{id}/dialogue.

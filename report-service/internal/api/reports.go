@@ -231,24 +231,9 @@ func (h Reports) replyToReport(w http.ResponseWriter, r *http.Request, req repor
 	}
 	// The response is stored with the reply. It has no words: those that are
 	// redacted later must not be kept here.
-	body, err := json.Marshal(reportapi.Replied{RepliedAt: reply.At})
-	if err != nil {
-		return fmt.Errorf("encode reply: %w", err)
-	}
-	idempotent, err := idempotentOn(r, req, body)
-	if err != nil {
-		return err
-	}
-	earlier, err := h.Store.Reply(r.Context(), pathID(r), reply, idempotent)
-	if err != nil {
-		return fmt.Errorf("reply: %w", err)
-	}
-	if earlier != nil {
-		body = earlier
-	}
-	w.Header().Set("Location", pathOf(pathID(r))+"/history")
-	service.WriteJSON(w, http.StatusCreated, body)
-	return nil
+	return addTo(w, r, req, reportapi.Replied{RepliedAt: reply.At}, "/history", func(idempotent *report.Idempotent) ([]byte, error) {
+		return h.Store.Reply(r.Context(), pathID(r), reply, idempotent)
+	})
 }
 
 // getHistory handles GET /reports/{id}/history.

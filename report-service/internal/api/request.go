@@ -68,15 +68,33 @@ func idempotentOf(r *http.Request, req any) (*report.Idempotent, error) {
 	return &report.Idempotent{UserID: user(r).ID, Key: key, Request: sha256.Sum256(content)}, nil
 }
 
-// idempotentOn is idempotentOf for what is added to the report in the path, with the
-// response to keep. The key applies to this report alone: no client's key contains a space.
-func idempotentOn(r *http.Request, req any, response []byte) (*report.Idempotent, error) {
+// addTo answers a request that adds something to the report in the path, with the path
+// below it where readers find that. The answer is known before add stores both, and that
+// of an earlier request with the same key takes its place. The key applies to this report
+// alone: no client's key contains a space.
+func addTo(w http.ResponseWriter, r *http.Request, req, answer any, below string, add func(*report.Idempotent) (earlier []byte, err error)) error {
+	body, err := json.Marshal(answer)
+	if err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
 	idempotent, err := idempotentOf(r, req)
+	if err != nil {
+		return err
+	}
 	if idempotent != nil {
 		idempotent.Key = pathID(r).String() + " " + idempotent.Key
-		idempotent.Response = response
+		idempotent.Response = body
 	}
-	return idempotent, err
+	earlier, err := add(idempotent)
+	if err != nil {
+		return err
+	}
+	if earlier != nil {
+		body = earlier
+	}
+	w.Header().Set("Location", pathOf(pathID(r))+below)
+	service.WriteJSON(w, http.StatusCreated, body)
+	return nil
 }
 
 // idempotencyKey returns the key in a header, or "" without one. A key in quotes, as

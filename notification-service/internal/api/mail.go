@@ -78,7 +78,11 @@ func (s Mail) answerContact(w http.ResponseWriter, c email.Contact) error {
 // readContact handles GET /me/contact.
 func (s Mail) readContact(w http.ResponseWriter, r *http.Request) error {
 	c, err := s.Contacts.Get(r.Context(), reader(r))
-	if err != nil {
+	switch {
+	case fault.KindOf(err) == fault.NotFound: // most readers have none, and a browser logs each 404
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	case err != nil:
 		return err
 	}
 	return s.answerContact(w, c)

@@ -44,6 +44,9 @@ const Life = 30 * 24 * time.Hour
 // the actor of an audit or the voter in a message.
 const Someone = "erased"
 
+// Self is the actor of an erasure that its person has asked for.
+const Self = "self"
+
 const (
 	// refreshEvery is how often a replica reads the erased persons, and looks for work.
 	refreshEvery = 2 * time.Second

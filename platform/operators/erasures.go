@@ -22,7 +22,20 @@ type Eraser interface {
 
 // ErasureOperations are those on erasures.
 func ErasureOperations(e Eraser) openapi.Operations {
-	return openapi.Operations{"requestErasure": timed(requestErasure(e)), "listErasures": timed(listErasures(e))}
+	return openapi.Operations{
+		"requestErasure": timed(requestErasure(e)), "listErasures": timed(listErasures(e)), "eraseOwnData": timed(eraseOwnData(e)),
+	}
+}
+
+// eraseOwnData erases the caller. The list of erasures must not name them.
+func eraseOwnData(e Eraser) service.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if _, err := e.Request(r.Context(), erasure.Self, auth.Must(r).ID); err != nil {
+			return err
+		}
+		w.WriteHeader(http.StatusAccepted)
+		return nil
+	}
 }
 
 // requestErasure handles POST /admin/…/erasures. The person is named in the body,

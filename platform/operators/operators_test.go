@@ -158,6 +158,7 @@ func TestOperations(t *testing.T) {
 		{"pauseSchedule/retention", `{"reason":"backup"}`, 204, ""},
 		{"requestErasure/x", `{"user_id":"kanari","confirm_user_id":"kanari"}`, 202, `"actor":"pavel erased kanari","state":"running"`},
 		{"requestErasure/x", `{"user_id":"kanari","confirm_user_id":"ann"}`, 400, "must be the same as user_id"},
+		{"eraseOwnData/x", "", 202, ""},
 		{"listErasures/x?limit=20", "", 200, `"actor":"olga","state":"done"`},
 		{"readHealth/x", "", 200, `"parts":[{"name":"database","state":"unknown","cause":"not_read","names":[],"count":0,"since":`},
 		{"readReconciliation/x", "", 200, `{"groups":[{"group":"photos","missing":2,"unknown":0,"awaited":0,"gap":0,"late_seconds":60}]}`},

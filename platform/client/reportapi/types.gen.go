@@ -844,6 +844,18 @@ type Fault struct {
 	Pointer string `json:"pointer"`
 }
 
+// Figures What becomes of the reports that everybody sees; up to 5 minutes old.
+type Figures struct {
+	// MedianSeconds From filing to being resolved, the median of the reports that were resolved in the last 90 days; absent without one.
+	MedianSeconds *int64 `json:"median_seconds,omitempty"`
+
+	// Open Reports that are pending or in progress.
+	Open int64 `json:"open"`
+
+	// Resolved Reports that were resolved in this month of the city's time zone, and are so still.
+	Resolved int64 `json:"resolved"`
+}
+
 // GuestCode defines model for GuestCode.
 type GuestCode struct {
 	// Code Ten characters and a hyphen, such as `7K3QF-M2XWD`.
@@ -1048,6 +1060,9 @@ type MapCluster struct {
 	Count     int64   `json:"count"`
 	Latitude  float64 `json:"latitude"`
 	Longitude float64 `json:"longitude"`
+
+	// Statuses How many of them have each status; one that none has is left out.
+	Statuses map[string]int64 `json:"statuses"`
 }
 
 // MapPoint A report on a map.
@@ -1863,6 +1878,9 @@ type ReportAtVersion struct {
 
 // ReportPage A page of reports.
 type ReportPage struct {
+	// Figures What becomes of the reports that everybody sees; up to 5 minutes old.
+	Figures *Figures `json:"figures,omitempty"`
+
 	// NextCursor Where the next page begins; absent on the last.
 	NextCursor string   `json:"next_cursor,omitempty,omitzero"`
 	Reports    []Report `json:"reports"`
@@ -2344,6 +2362,9 @@ type IfMatch = string
 // Limit defines model for Limit.
 type Limit = int32
 
+// MapArea Examples: 106.777,-6.604,106.934,-6.444
+type MapArea = string
+
 // MessageID defines model for MessageID.
 type MessageID = uuid.UUID
 
@@ -2385,6 +2406,9 @@ type WaitingFilter = bool
 
 // Withdrawn defines model for Withdrawn.
 type Withdrawn = bool
+
+// Zoom defines model for Zoom.
+type Zoom = int32
 
 // Checks The outcome of the checks.
 type Checks = Health

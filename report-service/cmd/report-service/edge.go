@@ -141,7 +141,7 @@ func (c *core) forOfficials(cfg config.Config, city api.City, gates api.Gates) [
 		api.Categories{City: city}.Operations(),
 		api.Areas{City: city}.Operations(),
 		api.Moderation{Store: postgres.NewModeration(c.db), Work: work, PerUser: cfg.ReportsPerUser}.Operations(),
-		api.Queue{Workbench: c.workbench, Gates: gates}.Operations(),
+		api.Queue{Workbench: c.workbench, Reports: c.reports, Gates: gates}.Operations(),
 		api.Moves{Workbench: c.workbench, Reports: c.reports}.Operations(),
 		api.Exports{Workbench: c.workbench, Gates: gates}.Operations(),
 		api.Numbers{Workbench: c.workbench, Areas: c.areas, Gates: gates}.Operations(),

@@ -76,6 +76,7 @@ func everything(path string) []call {
 		{method: "PATCH", path: path + "/status", body: `{"status":"in_progress"}`},
 		{method: "PATCH", path: path + "/status", body: `{"status":"resolved"}`, headers: map[string]string{"If-Match": `"1"`}},
 		{method: "PATCH", path: path, body: `{"address":"Over there","reason":"It is there"}`},
+		{method: "GET", path: "/reports?figures=true&id=" + strings.TrimPrefix(path, "/reports/")},
 		{method: "PUT", path: path + "/privacy", body: `{"privacy_level":"anonymous"}`},
 		{method: "DELETE", path: path},
 		{method: "GET", path: "/reports/queue?withdrawn=true"},

@@ -80,6 +80,8 @@ func (s slowLists) List(ctx context.Context, filter report.Filter, _ *report.Cur
 	return report.Page{}, ctx.Err()
 }
 
+func (slowLists) Figures(context.Context) (report.Figures, error) { return report.Figures{}, nil }
+
 // Many lists by score or by the latest change are refused; the newest are for everybody.
 func TestSortedListsOfAnAddressAreLimited(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -15,6 +17,7 @@ func readFilter(r *http.Request) (filter report.Filter, findsNothing bool) {
 	filter = report.Filter{
 		Statuses: service.Each(query["status"], func(s string) report.Status { return report.Status(s) }), Areas: query["area"],
 		Categories: service.Each(query["category"], int32Of),
+		IDs:        service.Each(query["id"], uuid.MustParse), // the document says uuid
 		Words:      report.Words(query.Get("q")), Order: report.Order(query.Get("order")),
 	}
 	if query.Has("bbox") {

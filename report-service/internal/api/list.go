@@ -13,6 +13,7 @@ import (
 type Lists struct {
 	Reports interface {
 		List(ctx context.Context, f report.Filter, after *report.Cursor, limit int, reader string) (report.Page, error)
+		Figures(ctx context.Context) (report.Figures, error)
 	}
 	Gates Gates
 }
@@ -51,6 +52,13 @@ func (h Lists) list(w http.ResponseWriter, r *http.Request, reporter string) err
 	})
 	if err != nil {
 		return err
+	}
+	if r.URL.Query().Get("figures") == "true" {
+		figures, err := h.Reports.Figures(r.Context())
+		if err != nil {
+			return err
+		}
+		page.Figures = &figures
 	}
 	if r.URL.Query().Get("brief") == "true" {
 		for i := range page.Reports {

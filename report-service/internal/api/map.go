@@ -178,7 +178,11 @@ func mapPoints(m report.Map) reportapi.MapPoints {
 			}
 		}),
 		Clusters: service.Each(m.Clusters, func(c report.MapCluster) reportapi.MapCluster {
-			return reportapi.MapCluster{Count: c.Count, Latitude: c.Center.Latitude, Longitude: c.Center.Longitude}
+			statuses := make(map[string]int64, len(c.Statuses))
+			for status, n := range c.Statuses {
+				statuses[string(status)] = n
+			}
+			return reportapi.MapCluster{Count: c.Count, Statuses: statuses, Latitude: c.Center.Latitude, Longitude: c.Center.Longitude}
 		}),
 	}
 }

@@ -19,6 +19,9 @@ type Queue struct {
 		Counts(ctx context.Context, f report.Filter) (report.Counts, error)
 		Waiting(ctx context.Context) (report.Waiting, error)
 	}
+	Reports interface {
+		Map(ctx context.Context, f report.Filter, grid report.Grid, maxPoints int) (report.Map, error)
+	}
 	Gates Gates
 }
 
@@ -32,6 +35,7 @@ func (h Queue) Operations() openapi.Operations {
 	return openapi.Operations{
 		"listQueue":    {Handler: h.listQueue, Timeout: service.DefaultTimeout},
 		"countQueue":   {Handler: h.countQueue, Timeout: service.DefaultTimeout},
+		"mapQueue":     {Handler: h.mapQueue, Timeout: service.DefaultTimeout},
 		"countWaiting": {Handler: h.countWaiting, Timeout: service.DefaultTimeout},
 	}
 }
@@ -100,6 +104,22 @@ func (h Queue) countQueue(w http.ResponseWriter, r *http.Request) error {
 	slices.SortFunc(out.Assignees, func(a, b reportapi.AssigneeCount) int { return strings.Compare(a.Name+a.ID, b.Name+b.ID) })
 	slices.SortFunc(out.Areas, func(a, b reportapi.AreaCount) int { return strings.Compare(a.Area, b.Area) })
 	return service.Encode(w, http.StatusOK, out)
+}
+
+// mapQueue handles GET /reports/queue/map.
+func (h Queue) mapQueue(w http.ResponseWriter, r *http.Request) error {
+	filter, findsNothing := queueFilter(r)
+	var shown report.Map
+	if !findsNothing {
+		err := h.Gates.do(r.Context(), r, func(ctx context.Context) (err error) {
+			shown, err = h.Reports.Map(ctx, filter, report.GridOf(*filter.Box, intParam(r, "zoom")), maxMapPoints)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return service.Encode(w, http.StatusOK, mapPoints(shown))
 }
 
 // countWaiting handles GET /reports/queue/waiting.

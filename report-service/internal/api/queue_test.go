@@ -45,7 +45,18 @@ func (s *testServer) queue(token, query string) (titles []string) {
 	}
 }
 
-func TestQueue(t *testing.T) {
+// queueMap returns the titles of the reports on the queue's map, sorted.
+func (s *testServer) queueMap(token, filters string) (titles []string) {
+	s.t.Helper()
+	points, _ := ok[reportapi.MapPoints](s, call{method: "GET", path: "/reports/queue/map?zoom=14&bbox=107,-7,108,-6&" + filters, token: token}, http.StatusOK)
+	for _, p := range points.Points {
+		titles = append(titles, p.Title)
+	}
+	slices.Sort(titles)
+	return titles
+}
+
+func TestQueue(t *testing.T) { //nolint:funlen // every part of the queue, one after the other
 	t.Parallel()
 	s := newServer(t)
 	s.setDepartments()
@@ -89,6 +100,13 @@ func TestQueue(t *testing.T) {
 		counts, _ := ok[reportapi.QueueCounts](s, call{method: "GET", path: "/reports/queue/counts?" + filters, token: olga}, http.StatusOK)
 		if counts.Total != int64(len(want)) {
 			t.Errorf("queue/counts?%s: total %d, want %d", filters, counts.Total, len(want))
+		}
+		if strings.Contains(query, "bbox") {
+			continue
+		}
+		slices.Sort(want)
+		if got := s.queueMap(olga, filters); !slices.Equal(got, want) {
+			t.Errorf("queue/map?%s: %q, want %q", filters, got, want)
 		}
 	}
 	for order, want := range map[string][]string{

@@ -154,7 +154,7 @@ func newReplica(t testing.TB, database string, rules postgres.Rules, options ...
 		api.OwnData{Upkeep: keeper, Gates: gates}.Operations(),
 		api.Categories{City: p.City}.Operations(), api.Areas{City: p.City}.Operations(),
 		api.Moderation{Store: postgres.NewModeration(db), Work: work, PerUser: p.ReportsPerUser}.Operations(),
-		api.Queue{Workbench: desk, Gates: gates}.Operations(),
+		api.Queue{Workbench: desk, Reports: store, Gates: gates}.Operations(),
 		api.Moves{Workbench: desk, Reports: store}.Operations(),
 		api.Numbers{Workbench: desk, Areas: p.Areas, Gates: gates}.Operations(),
 		api.Settings{Desk: settings.NewDesk(db.City())}.Operations(),

@@ -80,6 +80,9 @@ func pageOf(p report.Page) reportapi.ReportPage {
 	if p.Next != nil {
 		out.NextCursor = p.Next.String()
 	}
+	if p.Figures != nil {
+		out.Figures = &reportapi.Figures{Open: p.Figures.Open, Resolved: p.Figures.Resolved, MedianSeconds: secondsOf(p.Figures.Median)}
+	}
 	return out
 }
 

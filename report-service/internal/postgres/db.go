@@ -33,6 +33,7 @@ type DB struct {
 	city      *settings.City
 	ends      chan struct{} // holds a value while duplicates may have to follow their original
 	rules     Rules
+	figures   keptFigures
 }
 
 // Rules are those of the city. A part of the service that files, asks and resolves nothing

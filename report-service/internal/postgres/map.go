@@ -36,11 +36,16 @@ func (s *Reports) Map(ctx context.Context, filter report.Filter, grid report.Gri
 	q.filter(filter)
 	var hidden string
 	sql = `
-		select count(*), avg(r.latitude), avg(r.longitude), (` + hiddenSQL + `)
-		from reports r` + q.where() + `
-		group by floor(r.latitude / ` + q.arg(grid.Latitude) + `), floor(r.longitude / ` + q.arg(grid.Longitude) + `)`
+		select sum(n)::bigint, jsonb_object_agg(status, n), sum(latitude) / sum(n), sum(longitude) / sum(n), (` + hiddenSQL + `)
+		from (
+			select r.status, count(*) as n, sum(r.latitude) as latitude, sum(r.longitude) as longitude,
+				floor(r.latitude / ` + q.arg(grid.Latitude) + `) as y, floor(r.longitude / ` + q.arg(grid.Longitude) + `) as x
+			from reports r` + q.where() + `
+			group by y, x, r.status
+		) squares
+		group by y, x`
 	clusters, err := pgpool.Collect(ctx, s.db.pool, "select clusters", func(row pgx.CollectableRow) (c report.MapCluster, err error) {
-		err = row.Scan(&c.Count, &c.Center.Latitude, &c.Center.Longitude, &hidden)
+		err = row.Scan(&c.Count, &c.Statuses, &c.Center.Latitude, &c.Center.Longitude, &hidden)
 		return c, err
 	}, sql, q.fresh()...)
 	if err != nil {

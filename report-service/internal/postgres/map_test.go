@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"fmt"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -41,7 +42,7 @@ func TestMap(t *testing.T) {
 		"many":       {report.Filter{Box: city}, 12, 29, 0, 30},
 		"near":       {report.Filter{Box: &report.Box{West: 106.795, South: -6.605, East: 106.815, North: -6.595}}, 16, 29, 2, 0},
 		"elsewhere":  {report.Filter{Box: &report.Box{West: 1, South: 1, East: 2, North: 2}}, 12, 10, 0, 0},
-		"one status": {report.Filter{Box: city, Statuses: []report.Status{report.Resolved}}, 12, 10, 0, 0},
+		"one status": {report.Filter{Box: city, Statuses: []report.Status{report.Rejected}}, 12, 10, 0, 0},
 		"by a word":  {report.Filter{Box: city, Words: report.Words("lamp 7")}, 12, 10, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +54,11 @@ func TestMap(t *testing.T) {
 			var inClusters int64
 			for _, c := range got.Clusters {
 				inClusters += c.Count
-				if !city.Contains(c.Center) || c.Count < 1 {
+				var byStatus int64
+				for _, n := range c.Statuses {
+					byStatus += n
+				}
+				if !city.Contains(c.Center) || c.Count < 1 || byStatus != c.Count {
 					t.Errorf("a cluster is none of the city's: %+v", c)
 				}
 			}
@@ -61,6 +66,12 @@ func TestMap(t *testing.T) {
 				t.Errorf("got %d points and %d reports in clusters, want %d and %d", len(got.Points), inClusters, tt.points, tt.clusters)
 			}
 		})
+	}
+	f.exec(`update reports set status = 'resolved' where title like '%1'`)
+	one, err := f.Map(t.Context(), report.Filter{Box: city}, report.Grid{Latitude: 1e3, Longitude: 1e3}, 1)
+	if err != nil || len(one.Clusters) != 1 || one.Clusters[0].Statuses[report.Resolved] != 3 || one.Clusters[0].Statuses[report.Pending] != 27 ||
+		math.Abs(one.Clusters[0].Center.Latitude+6.58) > 1e-6 {
+		t.Errorf("all as one: %+v (error: %v), want 3 resolved and 27 pending around -6.58", one.Clusters, err)
 	}
 	// From afar all are one cluster or a few; from near none shares one.
 	far, err := f.Map(t.Context(), report.Filter{Box: city}, report.GridOf(*city, 3), 1)

@@ -88,6 +88,9 @@ func (q *query) filter(f report.Filter) {
 	if len(f.Categories) > 0 {
 		q.and(`r.category_id = any(%s)`, f.Categories)
 	}
+	if len(f.IDs) > 0 {
+		q.and(`r.id = any(%s)`, f.IDs)
+	}
 	if len(f.Areas) > 0 {
 		q.and(`r.area_id = any(array(select a.id from areas a where a.code = any(%s)))`, f.Areas)
 	}

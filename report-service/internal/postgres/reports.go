@@ -2,6 +2,9 @@ package postgres
 
 import (
 	"context"
+	"fmt"
+	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -79,4 +82,58 @@ func (s *Reports) List(ctx context.Context, filter report.Filter, after *report.
 		return report.Page{Reports: views}, nil
 	}
 	return report.Page{Reports: views[:limit], Next: filter.CursorAt(views[limit-1].Report)}, nil
+}
+
+// figuresLife is how old figures may be: they read most of an index, and are the same for
+// everybody.
+const figuresLife = 5 * time.Minute
+
+// keptFigures are those that were read last. A request during a reading waits for it.
+type keptFigures struct {
+	mu sync.Mutex
+	report.Figures
+	readAt time.Time
+}
+
+// Figures returns what becomes of the reports that everybody sees.
+func (s *Reports) Figures(ctx context.Context) (report.Figures, error) {
+	kept := &s.db.figures
+	kept.mu.Lock()
+	defer kept.mu.Unlock()
+	if time.Since(kept.readAt) < figuresLife {
+		return kept.Figures, nil
+	}
+	f, err := s.readFigures(ctx)
+	if err == nil {
+		kept.Figures, kept.readAt = f, time.Now()
+	}
+	return f, err
+}
+
+func (s *Reports) readFigures(ctx context.Context) (f report.Figures, err error) {
+	days, err := s.db.city.Calendar(ctx)
+	if err != nil {
+		return f, err
+	}
+	now := time.Now().In(days.Zone)
+	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, days.Zone)
+	var seconds *float64
+	err = s.db.pool.QueryRow(ctx, `
+		with resolved as (
+			select max(h.changed_at) as at, extract(epoch from max(h.changed_at) - r.created_at)::float8 as seconds
+			from status_history h join reports r on r.id = h.report_id
+			where h.changed_at >= $1 and h.from_status is not null and h.from_status <> h.to_status and h.to_status = 'resolved'
+			  and r.status = 'resolved' and r.hidden_reason is null
+			group by r.id
+		)
+		select (select count(*) from reports where status in ('pending', 'in_progress') and hidden_reason is null),
+			count(*) filter (where at >= $2), percentile_cont(0.5) within group (order by seconds)
+		from resolved`, now.AddDate(0, 0, -report.FiguresDays), month).Scan(&f.Open, &f.Resolved, &seconds)
+	if err != nil {
+		return f, fmt.Errorf("select figures: %w", err)
+	}
+	if seconds != nil {
+		f.Median = new(time.Duration(*seconds * float64(time.Second)))
+	}
+	return f, nil
 }

@@ -216,3 +216,40 @@ func (f *fixture) pages(filter report.Filter) (ids []uuid.UUID) {
 		}
 	}
 }
+
+// The figures of the city are of what everybody sees, count the last resolution of a report
+// that is resolved still, and are read once for all who ask.
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	private := draft(report.Public)
+	private.Visibility = report.ForOfficials
+	f.file(ann, private)
+	f.file(ann, draft(report.Public))
+	hidden, again := f.file(ann, draft(report.Public)), f.file(bob, draft(report.Anonymous))
+	for i, took := range []time.Duration{time.Hour, 50 * time.Hour, 100 * time.Hour} {
+		filed := f.file(ann, draft(report.Public))
+		f.mustMove(filed.ID, report.Resolved, "Mended.")
+		f.exec(`update reports set created_at = created_at - $2::interval where id = $1`, filed.ID, took)
+		if i == 0 {
+			f.exec(`update status_history set changed_at = changed_at - interval '40 days' where report_id = $1`, filed.ID)
+			f.exec(`update reports set created_at = created_at - interval '40 days' where id = $1`, filed.ID)
+		}
+	}
+	f.mustMove(again.ID, report.Resolved, "Mended.")
+	f.mustMove(again.ID, report.InProgress, "It is dark again.")
+	f.mustMove(hidden.ID, report.Resolved, "Mended.")
+	if err := f.moderation.Hide(t.Context(), hidden.ID, "names a neighbour", report.Versions{}, olga); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		got, err := f.Figures(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Open != 2 || got.Resolved != 2 || got.Median == nil || got.Median.Round(time.Minute) != 50*time.Hour {
+			t.Errorf("figures %+v, want 2 open, 2 resolved and a median of 50 hours", got)
+		}
+		f.file(ann, draft(report.Public)) // known to the next who ask after five minutes
+	}
+}

@@ -24,8 +24,9 @@ type Filter struct {
 	Categories []int32  // any of them
 	Areas      []string // the codes of any of them
 	Box        *Box
-	Words      []string // each of them, or a word that begins with it
-	Reporter   string   // only this user's
+	Words      []string    // each of them, or a word that begins with it
+	IDs        []uuid.UUID // any of them
+	Reporter   string      // only this user's
 	Order      Order
 
 	// For officials only.
@@ -97,6 +98,9 @@ func (f Filter) List() uint32 {
 	if len(f.Areas) > 0 {
 		_, _ = fmt.Fprintf(sum, " areas %q", slices.Sorted(slices.Values(f.Areas)))
 	}
+	if len(f.IDs) > 0 {
+		_, _ = fmt.Fprintf(sum, " ids %q", f.IDs)
+	}
 	if f.Overdue > 0 {
 		_, _ = fmt.Fprintf(sum, " overdue %d", f.Overdue)
 	}
@@ -127,8 +131,19 @@ func (f Filter) List() uint32 {
 // A Page is a part of a list.
 type Page struct {
 	Reports []View
-	Next    *Cursor // nil on the last
+	Next    *Cursor  // nil on the last
+	Figures *Figures // nil unless they were asked for
 }
+
+// Figures say what becomes of the reports that everybody sees.
+type Figures struct {
+	Open     int64          // pending or in progress
+	Resolved int64          // in this month, and so still
+	Median   *time.Duration // from filing to being resolved, of the last FiguresDays; nil without one
+}
+
+// FiguresDays is of how many days the median of Figures is.
+const FiguresDays = 90
 
 // A Box is a part of the globe. West above East spans the antimeridian.
 type Box struct {

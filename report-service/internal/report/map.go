@@ -90,8 +90,9 @@ type MapPoint struct {
 
 // A MapCluster is reports near each other.
 type MapCluster struct {
-	Count  int64
-	Center Position // the middle of the reports
+	Count    int64
+	Statuses map[Status]int64 // how many of them have each status
+	Center   Position         // the middle of the reports
 }
 
 // A Map is what an area of a map shows: every report of it, or else clusters.

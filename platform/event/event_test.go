@@ -31,7 +31,7 @@ var samples = map[string]event.Message{
 	"report-moderated.json": &event.ReportModerated{Subject: subject(5), CategoryID: 2, Action: event.Hidden, Hidden: true,
 		RedactedNotes: []int64{2}, Note: "Names a neighbour"},
 	"report-corrected.json": &event.ReportCorrected{Subject: subject(4), CategoryID: 2, CategoryName: "Street lights and signals",
-		Note: "The other crossing", PlaceMoved: true, PreviousCategoryID: 3, PreviousLatitude: new(-6.8), PreviousLongitude: new(107.5)},
+		Note: "The other crossing", PlaceMoved: true, ByReporter: true, PreviousCategoryID: 3, PreviousLatitude: new(-6.8), PreviousLongitude: new(107.5)},
 	"report-disputed.json":   &event.ReportDisputed{Subject: subject(4), CategoryID: 2, CategoryName: "Street lights and signals", Retracted: true},
 	"report-commented.json":  &event.ReportCommented{Subject: subject(4), CategoryID: 2},
 	"question-asked.json":    &event.QuestionAsked{Subject: subject(4), QuestionID: question, EndsOn: "2026-12-11"},

@@ -163,13 +163,14 @@ func (m *ReportModerated) Validate() error {
 }
 
 // ReportCorrected says that an official has put a report into another category, or
-// to another place.
+// to another place, or that its reporter has changed its words or its place.
 type ReportCorrected struct {
 	Subject             // with the present place
 	CategoryID   int32  `json:"category_id"` // the present one, as the place
 	CategoryName string `json:"category_name"`
 	Note         string `json:"note,omitempty"`        // the official's reason, for everybody
 	PlaceMoved   bool   `json:"place_moved,omitempty"` // whether the place or the address is another
+	ByReporter   bool   `json:"by_reporter,omitempty"` // whether the reporter did it, who gets no notification of it
 	// Values before the correction; empty for those that stayed, or were empty.
 	PreviousCategoryID int32    `json:"previous_category_id,omitempty"`
 	PreviousLatitude   *float64 `json:"previous_latitude,omitempty"`

@@ -33,6 +33,7 @@ type Data struct {
 	CategoryID    int32             `json:"category_id,omitempty"`
 	CategoryName  string            `json:"category_name,omitempty"`
 	PlaceMoved    bool              `json:"place_moved,omitempty"`          // of a correction: the place or the address is another
+	ByReporter    bool              `json:"by_reporter,omitempty"`          // of a correction: the reporter did it
 	CategoryWas   int32             `json:"previous_category_id,omitempty"` // of a correction of the category
 	VerdictUntil  *time.Time        `json:"verdict_until,omitempty"`        // of a resolution, for the reporter alone: until when they may say whether it is fixed
 	Retracted     bool              `json:"retracted,omitempty"`            // of a dispute: the reporter says by now that it is fixed
@@ -181,7 +182,7 @@ func describe(m event.Message) Data {
 		data.Action, data.Hidden, data.Note, data.CategoryID = m.Action, m.Hidden, m.Note, m.CategoryID
 	case *event.ReportCorrected:
 		data.CategoryID, data.CategoryName, data.Note = m.CategoryID, m.CategoryName, m.Note
-		data.CategoryWas, data.PlaceMoved = m.PreviousCategoryID, m.PlaceMoved
+		data.CategoryWas, data.PlaceMoved, data.ByReporter = m.PreviousCategoryID, m.PlaceMoved, m.ByReporter
 	case *event.ReportDisputed:
 		data.CategoryID, data.CategoryName, data.Retracted = m.CategoryID, m.CategoryName, m.Retracted
 	case *event.ReportCommented:
@@ -208,7 +209,7 @@ func describe(m event.Message) Data {
 // ForFollowers reports whether those who follow a report are notified of what is
 // shown in data.
 func (d *Data) ForFollowers() bool {
-	return !d.Private && (d.Type == event.StatusUpdatedKey || d.Type == event.CorrectedKey || d.Action == event.Withdrawn)
+	return !d.Private && (d.Type == event.StatusUpdatedKey || d.Type == event.CorrectedKey && !d.ByReporter || d.Action == event.Withdrawn)
 }
 
 // NewID returns an id for a notification. It is ordered by time, which keeps the

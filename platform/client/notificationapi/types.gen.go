@@ -769,15 +769,18 @@ type FeedEvent struct {
 	// has hidden the name (`name_hidden`) or withdrawn the report (`withdrawn`). To its reporter it is
 	// `private` when officials have restricted it to themselves and the reporter: to all others it is `hidden`. The title of a hidden report is its
 	// reference number.
-	Action       Moderation `json:"action,omitempty,omitzero"`
-	CategoryID   int32      `json:"category_id,omitempty,omitzero"`
-	CategoryName string     `json:"category_name,omitempty,omitzero"`
-	DueAt        time.Time  `json:"due_at,omitempty,omitzero"`
-	HappenedAt   time.Time  `json:"happened_at"`
-	Hidden       bool       `json:"hidden,omitempty,omitzero"`
-	Note         string     `json:"note,omitempty,omitzero"`
-	OverdueLevel int32      `json:"overdue_level,omitempty,omitzero"`
-	PhotoID      uuid.UUID  `json:"photo_id,omitempty,omitzero"`
+	Action Moderation `json:"action,omitempty,omitzero"`
+
+	// ByReporter Of a correction: whether the reporter did it.
+	ByReporter   bool      `json:"by_reporter,omitempty,omitzero"`
+	CategoryID   int32     `json:"category_id,omitempty,omitzero"`
+	CategoryName string    `json:"category_name,omitempty,omitzero"`
+	DueAt        time.Time `json:"due_at,omitempty,omitzero"`
+	HappenedAt   time.Time `json:"happened_at"`
+	Hidden       bool      `json:"hidden,omitempty,omitzero"`
+	Note         string    `json:"note,omitempty,omitzero"`
+	OverdueLevel int32     `json:"overdue_level,omitempty,omitzero"`
+	PhotoID      uuid.UUID `json:"photo_id,omitempty,omitzero"`
 
 	// PlaceMoved Of a correction: whether the place or the address is another.
 	PlaceMoved bool `json:"place_moved,omitempty,omitzero"`
@@ -1038,7 +1041,10 @@ type Notification struct {
 	Action Moderation `json:"action,omitempty,omitzero"`
 
 	// AskedBy The id of the official who asked, in the officials' stream.
-	AskedBy      string    `json:"asked_by,omitempty,omitzero"`
+	AskedBy string `json:"asked_by,omitempty,omitzero"`
+
+	// ByReporter Of a correction: whether the reporter did it.
+	ByReporter   bool      `json:"by_reporter,omitempty,omitzero"`
 	CategoryID   int32     `json:"category_id,omitempty,omitzero"`
 	CategoryName string    `json:"category_name,omitempty,omitzero"`
 	CreatedAt    time.Time `json:"created_at"`

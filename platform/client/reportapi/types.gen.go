@@ -676,6 +676,9 @@ type Correction struct {
 	// CategoryID Examples: 2
 	CategoryID int32 `json:"category_id,omitempty,omitzero"`
 
+	// Description Examples: Since Monday.
+	Description *string `json:"description,omitempty"`
+
 	// Latitude WGS 84 degrees, rounded to five digits, a metre; only together with `longitude`.
 	//
 	// Examples: -6.9147
@@ -686,10 +689,15 @@ type Correction struct {
 	// Examples: 107.6098
 	Longitude *float64 `json:"longitude,omitempty"`
 
-	// Reason Why; shown to everyone.
+	// Reason Why; shown to everyone. Required of officials.
 	//
 	// Examples: The lamp is at the other crossing.
-	Reason string `json:"reason"`
+	Reason string `json:"reason,omitempty,omitzero"`
+
+	// Title The problem in one line; not blank. For the reporter alone, as `description`.
+	//
+	// Examples: Streetlight is dark at the crossing
+	Title *string `json:"title,omitempty"`
 }
 
 // Department A part of the city that works on reports.
@@ -970,16 +978,23 @@ type History struct {
 	History []HistoryEntry `json:"history"`
 }
 
-// HistoryCorrection What an official corrected; what stayed is absent.
+// HistoryCorrection What an official corrected; what stayed is absent. Of a reporter's correction it says neither what was nor what is.
 type HistoryCorrection struct {
 	// Address The address before, and after; empty for none.
-	Address *AddressReplaced `json:"address,omitempty"`
+	Address    *AddressReplaced `json:"address,omitempty"`
+	ByReporter bool             `json:"by_reporter,omitempty,omitzero"`
 
 	// Category The ids of two categories.
 	Category *CategoryReplaced `json:"category,omitempty"`
 
+	// Place Of a reporter's: whether the place or the address is another.
+	Place bool `json:"place,omitempty,omitzero"`
+
 	// Position Where the report was, unless it had no place, and where it is.
 	Position *PositionReplaced `json:"position,omitempty"`
+
+	// Words Of a reporter's: whether the title or the description is another.
+	Words bool `json:"words,omitempty,omitzero"`
 }
 
 // HistoryEntry One status change, an official's reply, a correction of the category or the place, or one about the reporter's verdict. All but status changes have `from_status` the same as `to_status`; a correction has `correction`, one about the verdict has `kind`, and a reply has its text as the `note`.

@@ -43,6 +43,7 @@ func TestAnonymousReporterStaysUnknown(t *testing.T) {
 		t.Errorf("the author of a comment is answered %s; want it to be mine, without a name", a.body)
 	}
 	s.do(call{method: "POST", path: path + "/vote", token: canary, body: `{"vote_type":"upvote"}`}) // refused
+	ok[reportapi.Report](s, call{method: "PATCH", path: path, token: canary, body: `{"title":"Lamp is dark","address":"Over here"}`}, http.StatusOK)
 	withdrawn := "/reports/" + s.file(canary, "anonymous").ID.String()
 	ok[reportapi.Report](s, call{method: "DELETE", path: withdrawn, token: canary}, http.StatusOK)
 	s.do(call{method: "POST", path: "/reports", token: canary, body: `{"name":"broken"}`}) // refused
@@ -76,6 +77,7 @@ func everything(path string) []call {
 		{method: "PATCH", path: path + "/status", body: `{"status":"in_progress"}`},
 		{method: "PATCH", path: path + "/status", body: `{"status":"resolved"}`, headers: map[string]string{"If-Match": `"1"`}},
 		{method: "PATCH", path: path, body: `{"address":"Over there","reason":"It is there"}`},
+		{method: "PATCH", path: path, body: `{"title":"Mine"}`},
 		{method: "GET", path: "/reports?figures=true&id=" + strings.TrimPrefix(path, "/reports/")},
 		{method: "PUT", path: path + "/privacy", body: `{"privacy_level":"anonymous"}`},
 		{method: "DELETE", path: path},

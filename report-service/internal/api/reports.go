@@ -174,7 +174,20 @@ func (h Reports) changeStatus(w http.ResponseWriter, r *http.Request, req report
 
 // correctReport handles PATCH /reports/{id}.
 func (h Reports) correctReport(w http.ResponseWriter, r *http.Request, req reportapi.Correction) error {
-	correction := report.Correction{Address: req.Address, Reason: req.Reason, By: user(r).AsOfficial(), IfMatch: ifMatch(r)}
+	by := user(r)
+	if !by.Official {
+		return withTurn(h.filing, by.ID, "too many requests of this user", func(w http.ResponseWriter, r *http.Request) error {
+			return h.correct(w, r, req)
+		}, w, r)
+	}
+	return h.correct(w, r, req)
+}
+
+func (h Reports) correct(w http.ResponseWriter, r *http.Request, req reportapi.Correction) error {
+	correction := report.Correction{
+		Title: req.Title, Description: req.Description, Address: req.Address, Reason: req.Reason,
+		By: user(r).AsOfficial(), Official: user(r).Official, IfMatch: ifMatch(r),
+	}
 	if req.CategoryID != 0 {
 		category, err := h.Categories.Category(r.Context(), req.CategoryID)
 		if err != nil {

@@ -51,7 +51,7 @@ func correctionOf(c *report.Corrected) *reportapi.HistoryCorrection {
 	if c == nil {
 		return nil
 	}
-	var out reportapi.HistoryCorrection
+	out := reportapi.HistoryCorrection{ByReporter: c.ByReporter, Words: c.Words, Place: c.Place}
 	if c.Category != nil {
 		out.Category = &reportapi.CategoryReplaced{From: c.Category.From, To: c.Category.To}
 	}

@@ -91,7 +91,7 @@ func TestNewAreasMoveOpenReports(t *testing.T) {
 	f.setAreas(stripe("east", 106.9, 107))
 	correct := func(c report.Correction, want string) {
 		t.Helper()
-		c.Reason, c.By = "There", olga
+		c.Reason, c.By, c.Official = "There", olga, true
 		if view, err := f.Correct(t.Context(), closed.ID, c); err != nil || view.Area.Code != want {
 			t.Errorf("corrected, the report is in %q (error %v), want %q", view.Area.Code, err, want)
 		}

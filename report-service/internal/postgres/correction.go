@@ -12,8 +12,9 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// Correct puts a report into another category or to another place, and returns it as
-// the official sees it afterwards. A report that is there already stays as it is,
+// Correct puts a report into another category or to another place, or changes its words for
+// its reporter, and returns it as who asks for it sees it afterwards. Everybody else but
+// officials gets ErrNotFound. A report that is there already stays as it is,
 // without an event. The department of a new category gets the report, and its target
 // counts from when the clock of the report began.
 func (s *Reports) Correct(ctx context.Context, id uuid.UUID, c report.Correction) (report.View, error) {
@@ -23,11 +24,26 @@ func (s *Reports) Correct(ctx context.Context, id uuid.UUID, c report.Correction
 	}
 	var view report.View
 	err = s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+		own := c.Own(&l.Filing)
+		if !own && !c.Official {
+			return report.ErrNotFound
+		}
 		if err := l.check(true); err != nil {
 			return err
 		}
-		if err := tx.QueryRow(ctx, `select address, created_at from reports where id = $1`, id).Scan(&l.Address, &l.CreatedAt); err != nil {
+		var redacted bool
+		err := tx.QueryRow(ctx, `
+			select address, description, created_at, exists (select from report_acts where report_id = $1 and action = $2)
+			from reports where id = $1`, id, report.RedactedWords).Scan(&l.Address, &l.Description, &l.CreatedAt, &redacted)
+		if err != nil {
 			return fmt.Errorf("select report: %w", err)
+		}
+		if redacted && (c.Title != nil || c.Description != nil) {
+			return report.ErrRedacted
+		}
+		position, recipient := l.Position, l.Reporter.ID
+		if own {
+			recipient = "" // they know
 		}
 		entry, ok, err := l.Correct(c, time.Now())
 		switch {
@@ -39,15 +55,17 @@ func (s *Reports) Correct(ctx context.Context, id uuid.UUID, c report.Correction
 			if l.Category.Name == "" { // it stays in its category
 				l.Category = categories[l.Category.ID]
 			}
-			if err := w.enqueueFor(reportCorrected(&l.Filing, entry), l.Reporter.ID, service.TraceFrom(ctx)); err != nil {
+			if err := w.enqueueFor(reportCorrected(&l.Filing, entry), recipient, service.TraceFrom(ctx)); err != nil {
 				return err
 			}
 			w.history = append(w.history, historyRow{id, entry})
 			w.update(l)
-			if err := s.queueCorrection(ctx, tx, l, entry, w); err != nil {
+			if err := s.queueCorrection(ctx, tx, l, entry, l.Position != position, w); err != nil {
 				return err
 			}
-			queueOfficials(&w.others, c.By)
+			if !own {
+				queueOfficials(&w.others, c.By)
+			}
 		}
 		queueView(&w.others, c.By.ID, id, &view)
 		return nil
@@ -55,11 +73,15 @@ func (s *Reports) Correct(ctx context.Context, id uuid.UUID, c report.Correction
 	return view, err
 }
 
-// queueCorrection queues what the entry changes in the row of its report.
-func (s *Reports) queueCorrection(ctx context.Context, tx pgx.Tx, l *lockedReport, entry report.Change, w *writeBatch) error {
+// queueCorrection queues what the entry changes in the row of its report; moved says whether
+// it has another position.
+func (s *Reports) queueCorrection(ctx context.Context, tx pgx.Tx, l *lockedReport, entry report.Change, moved bool, w *writeBatch) error {
 	w.others.Queue(`update reports set latitude = $2, longitude = $3, address = $4 where id = $1`,
 		l.ID, latitude(l.Position), longitude(l.Position), l.Address)
-	if entry.Corrected.Position != nil {
+	if entry.Corrected.Words {
+		queueWords(&w.others, l.ID, l.Title, &l.Description)
+	}
+	if moved {
 		w.others.Queue(`update reports set area_id = $2 where id = $1`, l.ID, l.Area.ID)
 	}
 	if entry.Corrected.Category == nil {

@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -21,7 +24,7 @@ func TestCorrect(t *testing.T) {
 		roads := report.Category{ID: 1, Name: "Roads and potholes"}
 		c := report.Correction{
 			Category: &roads, Position: &report.Position{Latitude: -6.8, Longitude: 107.5}, Address: new("Jl. Braga 1"),
-			Reason: " It is the road. ", By: olga, IfMatch: report.VersionOnly(1),
+			Reason: " It is the road. ", By: olga, Official: true, IfMatch: report.VersionOnly(1),
 		}
 		view, err := f.Correct(t.Context(), filed.ID, c)
 		if err != nil {
@@ -90,7 +93,7 @@ func TestCorrectionRoutesAndSetsTheTarget(t *testing.T) {
 	}
 	correct := func(c report.Correction) report.TaskDetails {
 		t.Helper()
-		c.Reason, c.By = "wrong", olga
+		c.Reason, c.By, c.Official = "wrong", olga, true
 		if _, err := f.Correct(t.Context(), filed.ID, c); err != nil {
 			t.Fatal(err)
 		}
@@ -123,6 +126,67 @@ func TestCorrectionRoutesAndSetsTheTarget(t *testing.T) {
 	if err := f.moderation.Hide(t.Context(), filed.ID, "names a neighbour", report.Versions{}, olga); err != nil {
 		t.Fatal(err)
 	}
-	_, err := f.Correct(t.Context(), filed.ID, report.Correction{Address: new("x"), Reason: "wrong", By: olga})
+	_, err := f.Correct(t.Context(), filed.ID, report.Correction{Address: new("x"), Reason: "wrong", By: olga, Official: true})
 	wantKind(t, err, report.Hidden)
+}
+
+// A reporter's correction is announced to everybody but them, with the new title, and with
+// neither the place before nor, of an anonymous report, who they are. Its answer to a
+// repeated filing has the new words.
+func TestCorrectOwn(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for _, privacy := range []report.Privacy{report.Public, report.Anonymous} {
+		filed := f.file(ann, draft(privacy))
+		c := report.Correction{
+			Title: new("Two lamps"), Description: new("Since Monday"), Position: &report.Position{Latitude: -6.8, Longitude: 107.5},
+			By: report.Official{ID: ann.ID, Name: ann.Name},
+		}
+		view, err := f.Correct(t.Context(), filed.ID, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if view.Title != "Two lamps" || view.Description != "Since Monday" || *view.Position != *c.Position || !view.Mine || view.Version != 2 {
+			t.Errorf("%s: corrected to %+v", privacy, view)
+		}
+		if again, err := f.Correct(t.Context(), filed.ID, c); err != nil || again.Version != 2 {
+			t.Errorf("%s: the same again: version %d, error %v", privacy, again.Version, err)
+		}
+		changes, err := f.History(t.Context(), filed.ID, report.User{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := (report.Corrected{ByReporter: true, Words: true, Place: true}); len(changes) != 2 || *changes[1].Corrected != want || changes[1].IsReply() {
+			t.Errorf("%s: the history is %+v", privacy, changes)
+		}
+		if n := f.number(`select count(*) from status_history where report_id = $1 and changed_by is not null`, filed.ID); n != 0 {
+			t.Errorf("%s: the history names somebody", privacy)
+		}
+		if found, err := f.List(t.Context(), report.Filter{Words: []string{"monday"}, IDs: []uuid.UUID{filed.ID}}, nil, 10, ""); err != nil || len(found.Reports) != 1 {
+			t.Errorf("%s: %d reports are found by the new words, error %v", privacy, len(found.Reports), err)
+		}
+		rows := f.rowsOf(event.CorrectedKey)
+		last := rows[len(rows)-1]
+		var m event.ReportCorrected
+		if err := json.Unmarshal(last.Payload, &m); err != nil {
+			t.Fatal(err)
+		}
+		if m.ReportTitle != "Two lamps" || !m.ByReporter || !m.PlaceMoved || m.PreviousLatitude != nil || m.Note != "" || (m.ReporterID == "") != (privacy == report.Anonymous) {
+			t.Errorf("%s: announced as %s", privacy, last.Payload)
+		}
+	}
+	redacted := f.file(ann, draft(report.Anonymous))
+	if err := f.moderation.Redact(t.Context(), redacted.ID, report.Rewording{Title: new("[redacted]"), Reason: "a name"}, olga); err != nil {
+		t.Fatal(err)
+	}
+	_, err := f.Correct(t.Context(), redacted.ID, report.Correction{Title: &redacted.Title, By: report.Official{ID: ann.ID}})
+	wantKind(t, err, report.NotPending)
+	hidden := f.file(ann, draft(report.Anonymous))
+	if err := f.moderation.Hide(t.Context(), hidden.ID, "names a neighbour", report.Versions{}, olga); err != nil {
+		t.Fatal(err)
+	}
+	for who, want := range map[string]fault.Kind{bob.ID: fault.NotFound, ann.ID: report.Hidden} {
+		_, err := f.Correct(t.Context(), hidden.ID, report.Correction{Title: new("x"), By: report.Official{ID: who}})
+		wantKind(t, err, want)
+	}
 }

@@ -111,7 +111,7 @@ func reportCorrected(f *report.Filing, c report.Change) *event.ReportCorrected {
 	m := &event.ReportCorrected{
 		Subject:    subject(f, c.Version, c.At),
 		CategoryID: f.Category.ID, CategoryName: f.Category.Name, Note: c.Note,
-		PlaceMoved: c.Corrected.Position != nil || c.Corrected.Address != nil,
+		PlaceMoved: c.Corrected.Moved(), ByReporter: c.Corrected.ByReporter,
 	}
 	if category := c.Corrected.Category; category != nil {
 		m.PreviousCategoryID = category.From

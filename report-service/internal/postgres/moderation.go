@@ -132,15 +132,20 @@ func (s *Moderation) Redact(ctx context.Context, id uuid.UUID, r report.Rewordin
 					select to_status from status_history where report_id = $1 and report_version = $3 and from_status <> to_status
 				) h where e.original = $1 and e.status = h.to_status`, id, note, version)
 		}
-		w.others.Queue(`update reports set title = $2, description = coalesce($3, description) where id = $1`, id, l.Title, r.Description)
-		// A repetition of the request that filed it gets the stored answer.
-		w.others.Queue(`
-			update idempotency_keys set response_body = convert_to((convert_from(response_body, 'UTF8')::jsonb
-				|| jsonb_build_object('title', $2::text, 'description', coalesce($3, r.description)))::text, 'UTF8')
-			from reports r
-			where r.id = $1 and convert_from(response_body, 'UTF8')::jsonb ->> 'id' = $1::uuid::text`, id, l.Title, r.Description)
+		queueWords(&w.others, id, l.Title, r.Description)
 		return r.Reason, true, nil
 	})
+}
+
+// queueWords queues the statements that replace a report's words; the description stays if
+// it is nil. A repetition of the request that filed it gets the stored answer.
+func queueWords(b *pgx.Batch, id uuid.UUID, title string, description *string) {
+	b.Queue(`update reports set title = $2, description = coalesce($3, description) where id = $1`, id, title, description)
+	b.Queue(`
+		update idempotency_keys set response_body = convert_to((convert_from(response_body, 'UTF8')::jsonb
+			|| jsonb_build_object('title', $2::text, 'description', coalesce($3, r.description)))::text, 'UTF8')
+		from reports r
+		where r.id = $1 and convert_from(response_body, 'UTF8')::jsonb ->> 'id' = $1::uuid::text`, id, title, description)
 }
 
 // moderate changes a report by do and announces the change. do returns the note

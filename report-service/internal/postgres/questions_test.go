@@ -416,7 +416,7 @@ func (m *clockModel) actAsOfficial(n int, must func(error)) string {
 		m.category = 5 - m.category // 2 or 3
 		category, err := m.categories.Category(ctx, m.category)
 		must(err)
-		_, err = m.Correct(ctx, m.id, report.Correction{Category: &category, Reason: "so it is", By: olga})
+		_, err = m.Correct(ctx, m.id, report.Correction{Category: &category, Reason: "so it is", By: olga, Official: true})
 		must(err)
 		m.lapsed = false
 		return "correct"

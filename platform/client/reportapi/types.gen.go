@@ -99,6 +99,14 @@ const (
 	HistoryEntryKindKept      HistoryEntryKind = "kept"
 )
 
+// Defines values for MemberRole.
+const (
+	MemberRoleAuditor   MemberRole = "auditor"
+	MemberRoleModerator MemberRole = "moderator"
+	MemberRoleOfficial  MemberRole = "official"
+	MemberRoleOperator  MemberRole = "operator"
+)
+
 // Defines values for OpenReportType.
 const (
 	Feature OpenReportType = "Feature"
@@ -1097,6 +1105,20 @@ type MapPoints struct {
 	Points   []MapPoint   `json:"points"`
 }
 
+// Member Somebody who works for the city.
+type Member struct {
+	// ID The subject at the identity provider.
+	ID   string     `json:"id"`
+	Name string     `json:"name"`
+	Role MemberRole `json:"role"`
+
+	// SeenAt The hour of the last use.
+	SeenAt time.Time `json:"seen_at"`
+}
+
+// MemberRole defines model for Member.Role.
+type MemberRole string
+
 // MissingClose The messages that a group need not wait for.
 type MissingClose struct {
 	Group      string      `json:"group"`
@@ -1577,6 +1599,11 @@ type OwnData struct {
 	Data   map[string][]map[string]interface{} `json:"data"`
 	MadeAt time.Time                           `json:"made_at"`
 	UserID string                              `json:"user_id"`
+}
+
+// People People who work for the city.
+type People struct {
+	People []Member `json:"people"`
 }
 
 // Person Someone of the city who works on reports.

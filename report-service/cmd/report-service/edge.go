@@ -40,6 +40,7 @@ type edge struct {
 	health               *service.Health
 	broker               *monitor.Broker
 	monitor              *monitor.Monitor
+	people               *api.People
 	requests, operations net.Listener
 }
 
@@ -82,8 +83,9 @@ func newEdge(ctx context.Context, c *core, cfg config.Config) (*edge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up Open311: %w", err)
 	}
+	e.people = api.NewPeople(c.workbench, log)
 	e.handler, err = api.New(
-		api.Server{Auth: verifier, Health: e.health, Metrics: c.Metrics, Log: log, Open311: open311},
+		api.Server{Auth: verifier, Health: e.health, Metrics: c.Metrics, Log: log, Open311: open311, People: e.people},
 		append(c.forResidents(cfg, city, gates, verifier, files, log),
 			append(c.forOfficials(cfg, city, gates), applications.Operations(),
 				api.Outbox{Store: c.outbox, Relay: c.relay, Story: story.NewStore(c.Pool, photos), History: c.history}.Operations(),

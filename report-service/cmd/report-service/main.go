@@ -56,7 +56,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 	_ = core.eraser.Refresh(ctx) // Run retries
 	return program.Run(ctx,
 		[]program.Part{
-			core.relay.Run, core.schedules.Run, core.eraser.Run, edge.runMonitor,
+			core.relay.Run, core.schedules.Run, core.eraser.Run, edge.runMonitor, edge.people.Run,
 			func(ctx context.Context) error { return core.duplicates.Run(ctx, base.Log) },
 			func(ctx context.Context) error {
 				return service.Serve(ctx, edge.requests, edge.handler, service.ServeOptions{Log: base.Log, Health: edge.health})

@@ -153,7 +153,7 @@ func TestAssignment(t *testing.T) {
 	if w := work.Report; !w.Routed || w.DepartmentName != "Lights" || w.Assignee.ID != "" || len(work.Acts) != 0 {
 		t.Errorf("a new report: %+v, want it with the department of its category", work)
 	}
-	for _, body := range []string{`{"assignee":{"id":"oskar","name":"Oskar"},"department_id":8}`, `{"assignee":{"id":"oskar","name":"Another name"},"department_id":8}`, `{}`} {
+	for _, body := range []string{`{"assignee":{"id":"oskar","name":"oskar"},"department_id":8}`, `{"assignee":{"id":"oskar","name":"Another name"},"department_id":8}`, `{}`} {
 		work, _ = ok[reportapi.Work](s, call{method: "PUT", path: path + "/assignment", token: olga, body: body}, http.StatusOK)
 	}
 	ok[reportapi.Report](s, call{method: "PATCH", path: path + "/status", token: token(t, "oskar", auth.Official), body: `{"status":"rejected","note":"it is bright"}`}, http.StatusOK)
@@ -162,7 +162,7 @@ func TestAssignment(t *testing.T) {
 	for _, a := range work.Acts {
 		got += fmt.Sprintf("%s %s [%s] %s>%s; ", a.By.Name, a.Action, a.Assignee.Name, a.DepartmentName, a.Text)
 	}
-	if want := "olga assign [Oskar] Roads>; olga assign [] >; Oskar move [] >it is bright; "; got != want {
+	if want := "olga assign [oskar] Roads>; olga assign [] >; oskar move [] >it is bright; "; got != want {
 		t.Errorf("acts %q\nwant %q", got, want)
 	}
 	if a := s.do(call{method: "PUT", path: path + "/assignment", token: olga, body: `{"department_id":99}`}); a.StatusCode != http.StatusBadRequest || !strings.Contains(string(a.body), "/department_id") {

@@ -44,6 +44,7 @@ type Server struct {
 	Metrics *prometheus.Registry
 	Log     zerolog.Logger
 	Open311 http.Handler // nil in a city that takes no part; it knows keys, and no sign-in
+	People  *People
 }
 
 // New returns the handler of the whole API. It fails if the parts do not answer each
@@ -58,9 +59,9 @@ func New(s Server, parts ...openapi.Operations) (http.Handler, error) {
 	if s.Open311 != nil {
 		r.Mount("/open311", s.Open311)
 	}
-	parts = append(parts, openapi.Operations{"createDevToken": {Handler: s.Auth.IssueDevToken, Timeout: service.DefaultTimeout}})
+	parts = append(parts, s.People.Operations(), openapi.Operations{"createDevToken": {Handler: s.Auth.IssueDevToken, Timeout: service.DefaultTimeout}})
 	r.Group(func(r chi.Router) {
-		r.Use(s.Auth.Middleware)
+		r.Use(s.Auth.Middleware, s.People.Notice)
 		err = doc.Mount(r, service.Errors{Log: s.Log, Problems: problems}, parts...)
 	})
 	return r, err

@@ -143,7 +143,17 @@ func newReplica(t testing.TB, database string, rules postgres.Rules, options ...
 		return history.Read(ctx, s.pool, span)
 	}
 	health := service.NewHealth(log, service.Details{}, service.Check{Name: "database", Probe: s.pool.Ping})
-	handler, err := api.New(api.Server{Auth: verifier, Health: health, Metrics: service.NewRegistry(), Log: log, Open311: open311},
+	people := api.NewPeople(desk, log)
+	recording, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ran := make(chan error, 1)
+	go func() { ran <- people.Run(recording) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ran; err != nil {
+			t.Errorf("record people: %v", err)
+		}
+	})
+	handler, err := api.New(api.Server{Auth: verifier, Health: health, Metrics: service.NewRegistry(), Log: log, Open311: open311, People: people},
 		p.Guests.Operations(), p.Lists.Operations(), p.Map.Operations(), p.Exports.Operations(), p.Comments.Operations(), applications.Operations(), work.Operations(),
 		api.Reports{City: p.City, Store: store, Guests: p.Guests, PerUser: p.ReportsPerUser}.Operations(),
 		api.Votes{Reports: store, PerUser: p.VotesPerUser}.Operations(),

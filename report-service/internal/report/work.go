@@ -17,6 +17,14 @@ type Official struct {
 	Name string
 }
 
+// A Member is an official, operator or auditor who has used the service.
+type Member struct {
+	ID     string
+	Name   string
+	Role   string
+	SeenAt time.Time // to the hour
+}
+
 // A Department is a part of the city's administration.
 type Department struct {
 	ID         int32

@@ -59,7 +59,7 @@ func (s *Store) ownGuest(ctx context.Context, userID string) ([]json.RawMessage,
 
 // officialSections are about people who work for the city; residents have no rows in them.
 var officialSections = []owndata.Section{
-	{Name: "official", SQL: `select jsonb_build_object('name', name) from officials where id = $1`},
+	{Name: "official", SQL: `select jsonb_build_object('name', name, 'role', role, 'seen_at', seen_at) from officials where id = $1`},
 	{Name: "queue_views", SQL: `
 		select jsonb_build_object('name', name, 'filters', filters, 'used_at', used_at) from queue_views where official_id = $1 order by position`},
 	{Name: "assigned", SQL: `select jsonb_build_object('report_id', id) from reports where assignee_id = $1 order by id`},

@@ -1,0 +1,1 @@
+alter table officials drop column role, drop column seen_at;

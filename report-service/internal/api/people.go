@@ -1,0 +1,108 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
+	"github.com/cityconnect/cityconnect/platform/openapi"
+	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
+)
+
+// seenEvery is how exactly the service knows when a member used it.
+const seenEvery = time.Hour
+
+// People are officials, operators and auditors as they use the service. Residents are
+// never recorded.
+type People struct {
+	store interface {
+		See(ctx context.Context, m report.Member) error
+		People(ctx context.Context, limit int) ([]report.Member, error)
+	}
+	log     zerolog.Logger
+	pending chan report.Member // those who do not fit are recorded at a later request
+
+	mu   sync.Mutex
+	seen map[string]report.Member // by id, as last recorded
+}
+
+// NewPeople returns People in store.
+func NewPeople(store interface {
+	See(ctx context.Context, m report.Member) error
+	People(ctx context.Context, limit int) ([]report.Member, error)
+}, log zerolog.Logger,
+) *People {
+	return &People{store: store, log: log, pending: make(chan report.Member, 64), seen: make(map[string]report.Member)}
+}
+
+// Operations are those on people.
+func (p *People) Operations() openapi.Operations {
+	return openapi.Operations{"listPeople": {Handler: p.list, Timeout: service.DefaultTimeout}}
+}
+
+// Notice passes requests on, and leaves to Run who of the city's staff made them: a
+// request waits for no database.
+func (p *People) Notice(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, ok := auth.From(r.Context()); ok && user.Role != auth.Resident {
+			m := report.Member{ID: user.ID, Name: user.Name, Role: string(user.Role), SeenAt: time.Now().UTC().Truncate(seenEvery)}
+			if p.remember(m) {
+				select {
+				case p.pending <- m:
+				default:
+					p.forget(m)
+				}
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// remember reports whether m is new.
+func (p *People) remember(m report.Member) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.seen[m.ID] == m {
+		return false
+	}
+	p.seen[m.ID] = m
+	return true
+}
+
+func (p *People) forget(m report.Member) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.seen, m.ID)
+}
+
+// Run records those whom Notice has seen until ctx ends.
+func (p *People) Run(ctx context.Context) error {
+	for {
+		select {
+		case m := <-p.pending:
+			if err := p.store.See(ctx, m); err != nil {
+				p.forget(m)
+				p.log.Warn().Err(err).Msg("recording a member failed, the next request will retry")
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// list handles GET /admin/reports/people.
+func (p *People) list(w http.ResponseWriter, r *http.Request) error {
+	people, err := p.store.People(r.Context(), intParam(r, "limit"))
+	if err != nil {
+		return err
+	}
+	return service.Encode(w, http.StatusOK, reportapi.People{People: service.Each(people, func(m report.Member) reportapi.Member {
+		return reportapi.Member{ID: m.ID, Name: m.Name, Role: reportapi.MemberRole(m.Role), SeenAt: m.SeenAt}
+	})})
+}

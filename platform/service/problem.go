@@ -33,6 +33,7 @@ type Problem struct {
 type FieldError struct {
 	Pointer string `json:"pointer"`
 	Detail  string `json:"detail"`
+	Code    string `json:"code,omitempty"` // for programs, where there is one
 }
 
 // RetryAfter returns in how long the same request may succeed; zero if that is unknown.

@@ -856,6 +856,8 @@ type ErasureRequest struct {
 
 // Fault One fault of the input.
 type Fault struct {
+	// Code A word for programs that say it in another language; in a file of areas.
+	Code    string `json:"code,omitempty,omitzero"`
 	Detail  string `json:"detail"`
 	Pointer string `json:"pointer"`
 }

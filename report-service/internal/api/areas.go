@@ -118,19 +118,29 @@ func (h Areas) set(w http.ResponseWriter, r *http.Request) error {
 	if !utf8.Valid(body) || !json.Valid(body) {
 		return service.MalformedBody.New("the file must be JSON in UTF-8")
 	}
-	parsed, leftOut, faults := area.Parse(body, h.Languages)
-	if len(faults) > 0 {
-		fields := make([]service.FieldError, len(faults))
-		for i, f := range faults {
-			fields[i] = service.FieldError(f)
-		}
-		return service.InvalidInput.New("the areas stay as they were", fields...)
+	parsed, leftOut, err := h.read(body, "")
+	if err != nil {
+		return err
 	}
 	stored, err := h.Areas.Replace(r.Context(), parsed, ifMatch(r), user(r).AsOfficial())
 	if err != nil {
 		return err
 	}
 	return h.answer(r.Context(), w, stored, true, leftOut)
+}
+
+// read returns the areas of a file that is at a pointer of a request.
+func (h Areas) read(file []byte, pointer string) (areas []area.Area, leftOut int, err error) {
+	areas, leftOut, faults := area.Parse(file, h.Languages)
+	if len(faults) > 0 {
+		fields := make([]service.FieldError, len(faults))
+		for i, f := range faults {
+			fields[i] = service.FieldError(f)
+			fields[i].Pointer = pointer + f.Pointer
+		}
+		return nil, 0, service.InvalidInput.New("the areas stay as they were", fields...)
+	}
+	return areas, leftOut, nil
 }
 
 // multiPolygon returns the geometry with the coordinates.

@@ -41,6 +41,7 @@ const (
 type Fault struct {
 	Pointer string // to the part (RFC 6901)
 	Detail  string // begins with the feature, and the ring and the point
+	Code    string // for those who say it in another language
 }
 
 // file is as much of a FeatureCollection as matters here.
@@ -70,9 +71,9 @@ func Parse(body []byte, languages []string) (areas []Area, leftOut int, faults [
 	var f file
 	switch err := json.Unmarshal(body, &f); {
 	case err != nil || f.Type != "FeatureCollection":
-		return nil, 0, []Fault{{"/type", `the file must be a FeatureCollection of GeoJSON (RFC 7946), with "features"`}}
+		return nil, 0, []Fault{{"/type", `the file must be a FeatureCollection of GeoJSON (RFC 7946), with "features"`, "collection"}}
 	case len(f.Features) > MaxAreas:
-		return nil, 0, []Fault{{"/features", fmt.Sprintf("must be at most %d features", MaxAreas)}}
+		return nil, 0, []Fault{{"/features", fmt.Sprintf("must be at most %d features", MaxAreas), "too-many"}}
 	}
 	areas = make([]Area, len(f.Features))
 	for i, text := range f.Features {
@@ -99,7 +100,7 @@ type parser struct {
 
 // fault adds a fault of the present feature. The steps lead from the feature to the part at
 // fault; where says the same in words.
-func (p *parser) fault(steps, where, must string) {
+func (p *parser) fault(code, steps, where, must string) {
 	if len(p.faults) >= maxFaults {
 		return
 	}
@@ -107,14 +108,14 @@ func (p *parser) fault(steps, where, must string) {
 	if p.code != "" {
 		name += fmt.Sprintf(" (%q)", p.code)
 	}
-	p.faults = append(p.faults, Fault{fmt.Sprintf("/features/%d%s", p.number, steps), name + where + ": " + must})
+	p.faults = append(p.faults, Fault{fmt.Sprintf("/features/%d%s", p.number, steps), name + where + ": " + must, code})
 }
 
 func (p *parser) feature(i int, text json.RawMessage) Area {
 	p.number, p.code = i, ""
 	var f feature
 	if err := json.Unmarshal(text, &f); err != nil || f.Type != "Feature" {
-		p.fault("", "", `must be a Feature of GeoJSON, with "geometry" and "properties"`)
+		p.fault("feature", "", "", `must be a Feature of GeoJSON, with "geometry" and "properties"`)
 		return Area{}
 	}
 	p.code = code(f.Properties.Code)
@@ -122,9 +123,9 @@ func (p *parser) feature(i int, text json.RawMessage) Area {
 	switch other, twice := p.codes[a.Code]; {
 	case !codeForm.MatchString(a.Code):
 		p.code = ""
-		p.fault("/properties/code", "", "code must be 1 to 40 letters, digits, dots, hyphens and underscores, and begin with a letter or a digit")
+		p.fault("code", "/properties/code", "", "code must be 1 to 40 letters, digits, dots, hyphens and underscores, and begin with a letter or a digit")
 	case twice:
-		p.fault("/properties/code", "", fmt.Sprintf("code must not be that of feature %d", other))
+		p.fault("code-twice", "/properties/code", "", fmt.Sprintf("code must not be that of feature %d", other))
 	default:
 		p.codes[a.Code] = i
 	}
@@ -135,16 +136,16 @@ func (p *parser) feature(i int, text json.RawMessage) Area {
 	case "MultiPolygon":
 		polygons, ok := f.Geometry.Coordinates.([]any)
 		if !ok {
-			p.fault("/geometry/coordinates", "", "must be a list of polygons")
+			p.fault("geometry", "/geometry/coordinates", "", "must be a list of polygons")
 		}
 		for i, polygon := range polygons {
 			a.Shape = p.polygon(a.Shape, polygon, fmt.Sprintf("/geometry/coordinates/%d", i), fmt.Sprintf(", polygon %d", i))
 		}
 	default:
-		p.fault("/geometry/type", "", "geometry must be a Polygon or a MultiPolygon")
+		p.fault("geometry", "/geometry/type", "", "geometry must be a Polygon or a MultiPolygon")
 	}
 	if len(a.Shape) == 0 && len(p.faults) == before {
-		p.fault("/geometry/coordinates", "", fmt.Sprintf("must enclose a surface of more than %g square metres", dust))
+		p.fault("empty", "/geometry/coordinates", "", fmt.Sprintf("must enclose a surface of more than %g square metres", dust))
 	}
 	return a
 }
@@ -174,11 +175,11 @@ func (p *parser) names(value any) map[string]string {
 		name = strings.TrimSpace(name)
 		switch {
 		case !languageForm.MatchString(language):
-			p.fault("/properties/names", "", "names must be by language, such as \"en\"")
+			p.fault("names", "/properties/names", "", "names must be by language, such as \"en\"")
 		case name == "" && slices.Contains(p.languages, language):
-			p.fault("/properties/names/"+language, "", fmt.Sprintf("must have a name in each of the city's languages (%s); %s is missing", strings.Join(p.languages, ", "), language))
+			p.fault("name-missing", "/properties/names/"+language, "", fmt.Sprintf("must have a name in each of the city's languages (%s); %s is missing", strings.Join(p.languages, ", "), language))
 		case name == "" || utf8.RuneCountInString(name) > maxName || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
-			p.fault("/properties/names/"+language, "", fmt.Sprintf("name must be a line of 1 to %d characters", maxName))
+			p.fault("name", "/properties/names/"+language, "", fmt.Sprintf("name must be a line of 1 to %d characters", maxName))
 		default:
 			names[language] = name
 		}
@@ -190,7 +191,7 @@ func (p *parser) names(value any) map[string]string {
 func (p *parser) polygon(shape Shape, value any, steps, where string) Shape {
 	rings, ok := value.([]any)
 	if !ok {
-		p.fault(steps, where, "must be a list of rings, the outer one first")
+		p.fault("geometry", steps, where, "must be a list of rings, the outer one first")
 		return shape
 	}
 	var polygon orb.Polygon
@@ -218,19 +219,19 @@ func (p *parser) polygon(shape Shape, value any, steps, where string) Shape {
 func (p *parser) ring(value any, steps, where string) (ring orb.Ring, ok bool) {
 	points, ok := value.([]any)
 	if !ok {
-		p.fault(steps, where, "must be a list of points")
+		p.fault("geometry", steps, where, "must be a list of points")
 		return nil, false
 	}
 	ring = make(orb.Ring, len(points))
 	for i, point := range points {
 		if must := position(point, &ring[i]); must != "" {
-			p.fault(fmt.Sprintf("%s/%d", steps, i), fmt.Sprintf("%s, point %d", where, i), must)
+			p.fault("position", fmt.Sprintf("%s/%d", steps, i), fmt.Sprintf("%s, point %d", where, i), must)
 			return nil, false // one fault a ring: where one point is wrong, most are
 		}
 	}
 	last := len(ring) - 1
 	if last > 0 && ring[0] != ring[last] {
-		p.fault(fmt.Sprintf("%s/%d", steps, last), fmt.Sprintf("%s, point %d", where, last), "the ring is not closed: the last point must be the first")
+		p.fault("open", fmt.Sprintf("%s/%d", steps, last), fmt.Sprintf("%s, point %d", where, last), "the ring is not closed: the last point must be the first")
 		return nil, false
 	}
 	for len(ring) >= minPositions {
@@ -240,7 +241,7 @@ func (p *parser) ring(value any, steps, where string) (ring orb.Ring, ok bool) {
 		}
 		less := withoutLoop(ring, a, b)
 		if p.cut -= len(ring); less == nil || p.cut < 0 {
-			p.fault(fmt.Sprintf("%s/%d", steps, a), fmt.Sprintf("%s, point %d", where, a),
+			p.fault("crosses", fmt.Sprintf("%s/%d", steps, a), fmt.Sprintf("%s, point %d", where, a),
 				fmt.Sprintf("the ring crosses itself: the line from here must not cross the one from point %d; mapshaper -clean and ogr2ogr -makevalid correct that", b))
 			return nil, false
 		}

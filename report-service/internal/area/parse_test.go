@@ -72,7 +72,7 @@ func TestFaultsAreNamedWithTheirPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, _, faults := area.Parse([]byte(tt.file), languages)
-			if len(faults) == 0 || faults[0].Pointer != tt.pointer || !strings.Contains(faults[0].Detail, tt.detail) {
+			if len(faults) == 0 || faults[0].Pointer != tt.pointer || !strings.Contains(faults[0].Detail, tt.detail) || faults[0].Code == "" {
 				t.Errorf("faults %q, want first one at %s with %q", faults, tt.pointer, tt.detail)
 			}
 		})

@@ -25,6 +25,7 @@ const (
 	QueueRepublished Action = "queue_republished"
 	LossClose        Action = "loss_close" // of messages that a group has not found
 
+	Appearance     Action = "appearance" // of the city
 	WebhookCreate  Action = "webhook_create"
 	WebhookChange  Action = "webhook_change"
 	WebhookDelete  Action = "webhook_delete"
@@ -43,7 +44,7 @@ const (
 var actions = []Action{
 	Discard, Restore, Edit, Note, NoteRemoved, Replay, ReplayPaused, ReplayRunning, ReplayCancelled,
 	ReleaseDelayed, CancelDelayed,
-	ChangePool, QueueLost, QueueRepublished, LossClose,
+	ChangePool, QueueLost, QueueRepublished, LossClose, Appearance,
 	WebhookCreate, WebhookChange, WebhookDelete, WebhookRotate, WebhookEnable, WebhookDisable, WebhookTest, WebhookResend, WebhookRecover,
 	SchedulePause, ScheduleResume, ScheduleRun,
 }

@@ -77,6 +77,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		webhook.NewWatcher(db.Endpoints, cfg.Webhook.DisableAfter, metrics, log).Run,
 	}
 	if cfg.Mail.Enabled() {
+		cfg.Mail.Appearance = db.Appearance.Now
 		relay := newRelay(&cfg.Mail, log)
 		defer relay.Close()
 		mails := email.NewSender(&cfg.Mail, db.Mails, email.NewKeys(cfg.Keys), relay, metrics, log)

@@ -55,6 +55,7 @@ func newEdge(ctx context.Context, c *core, cfg config.Config) (*edge, error) {
 	}
 	page := &cfg.Page
 	page.Mails, page.Push, page.Geocoder, page.Endpoints = cfg.Mail.Enabled(), cfg.Push.Enabled(), cfg.Geocoder.URL != nil, verifier.Endpoints
+	page.Appearance = c.db.Appearance.Now
 	pages, err := web.New(*page, cfg.Auth)
 	if err != nil {
 		return nil, fmt.Errorf("set up the page: %w", err)
@@ -75,7 +76,8 @@ func newEdge(ctx context.Context, c *core, cfg config.Config) (*edge, error) {
 	e.handler, err = api.New(
 		api.Server{Auth: verifier, Health: e.health, Metrics: c.Metrics, Log: log, Page: pages, Links: callers.Links, Problems: problems},
 		append(residents, append(c.forOperators(cfg),
-			operators.ErasureOperations(c.eraser), operators.ScheduleOperations(c.schedule), operators.HealthOperations(e.monitor),
+			operators.ErasureOperations(c.eraser), operators.ScheduleOperations(c.schedule), admin.Appearance{Store: c.db.Appearance}.Operations(),
+			operators.HealthOperations(e.monitor),
 			operators.ReconciliationOperations(compared), openapi.Operations{"workerPoolHistory": operators.History(c.history)})...)...)
 	if err != nil {
 		return nil, fmt.Errorf("set up API: %w", err)

@@ -58,7 +58,7 @@ func (a Webhooks) Operations() openapi.Operations {
 // Problems are the kinds of failures that only these operations have, as the client
 // sees them.
 var Problems = map[fault.Kind]service.ProblemType{
-	webhook.Stale: {Status: http.StatusPreconditionFailed, Name: "stale-version", Title: "Somebody else has changed it"}, // of dead letters' notes, too,
+	webhook.Stale: {Status: http.StatusPreconditionFailed, Name: "stale-version", Title: "Somebody else has changed it"}, // of dead letters' notes and of the appearance, too,
 }
 
 // ifMatch returns the version in If-Match, which the document let pass; 0 is

@@ -1,6 +1,7 @@
 package email
 
 import (
+	"context"
 	"crypto"
 	"net"
 	"net/mail"
@@ -13,6 +14,7 @@ import (
 
 	gomail "github.com/wneessen/go-mail"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/appearance"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/config"
@@ -40,6 +42,9 @@ type Config struct {
 	// the footer of every mail.
 	CityName  config.CityName  `env:"CITY_NAME" envDefault:"CityConnect" example:"Kota Bogor"`
 	CityLinks config.CityLinks `env:"CITY_LINKS" example:"privacy=https://city.example.org/privacy,emergency=112"`
+
+	// Appearance returns the city's colour and the words around mails; nil is none.
+	Appearance func(ctx context.Context) appearance.Appearance
 
 	Server Server        // MAIL_URL, read by Validate
 	From   *mail.Address // MAIL_FROM, read by Validate

@@ -228,6 +228,9 @@ func (s *Sender) compose(ctx context.Context, d *ledger.Delivery, draft Draft, z
 		Language: draft.Contact.Language, PublicURL: s.config.PublicURL, City: s.config.From.Name, Links: s.config.CityLinks, Zone: zone,
 		Total: draft.Total, WithheldItems: draft.Withheld, Called: draft.Called,
 	}
+	if s.config.Appearance != nil {
+		t.Appearance = s.config.Appearance(ctx)
+	}
 	address := s.config.mailbox(d.Target)
 	var err error
 	if draft.Notice == nil {

@@ -10,6 +10,7 @@ import (
 	texttemplate "text/template"
 	"time"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/appearance"
 	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/config"
 )
@@ -38,6 +39,8 @@ type mailText struct {
 	City      string // who writes
 	Links     config.CityLinks
 	Zone      *time.Location
+
+	Appearance appearance.Appearance // of the city
 
 	Code          string
 	Items         []wording.Line
@@ -111,8 +114,10 @@ type link struct{ Label, URL string }
 
 // A page is a mail that is ready to be laid out.
 type page struct {
-	Language    wording.Language
-	City        string // who writes, or ""
+	Language wording.Language
+	City     string // who writes, or ""
+	appearance.Words
+	Light, Dark appearance.Tone
 	Subject     string
 	Heading     string
 	Intro       string
@@ -125,12 +130,24 @@ type page struct {
 	Links       []link // what the law asks for
 }
 
+// The colours of a city that has none.
+var (
+	light = appearance.Tone{Accent: "#0b6b57", OnAccent: "#ffffff"}
+	dark  = appearance.Tone{Accent: "#3fb79b", OnAccent: "#06231c"}
+)
+
 // written is a mail as text and as HTML.
 type written struct{ Subject, Text, HTML string }
 
 // write writes the mail of a kind in the reader's language.
 func write(kind string, t *mailText) (written, error) {
-	p := page{Language: t.Language, City: t.City, Code: t.Code, Items: t.Items}
+	p := page{Language: t.Language, City: t.City, Code: t.Code, Items: t.Items, Light: light, Dark: dark}
+	if tone, other, ok := t.Appearance.Tones(); ok {
+		p.Light, p.Dark = tone, other
+	}
+	if kind != Overdue && kind != EndpointDisabled && kind != EndpointFailing { // which go to the city itself
+		p.Words = t.Appearance.Words[string(t.Language)]
+	}
 	if kind == callerNews { // which is all in its subject
 		p.Items = nil
 	}

@@ -23,6 +23,7 @@ type DB struct {
 	Ledger     *Ledger
 	Erased     *Erased
 	Adoptions  *Adoptions
+	Appearance *Appearances
 }
 
 // New returns a DB on pool, which stays the caller's to close.
@@ -43,5 +44,6 @@ func New(pool *pgxpool.Pool, o Options) *DB {
 		Ledger:     &Ledger{pool: pool},
 		Erased:     erased,
 		Adoptions:  &Adoptions{pool: pool, erased: erased},
+		Appearance: &Appearances{pool: pool},
 	}
 }

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"image"
 	"image/color"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/appearance"
 	"github.com/cityconnect/cityconnect/notification-service/internal/web"
 	"github.com/cityconnect/cityconnect/platform/config"
 )
@@ -115,5 +117,19 @@ func TestWrongLogo(t *testing.T) {
 	}
 	if faults := (web.Config{CityLogo: filepath.Join(t.TempDir(), "nowhere")}).Validate(); len(faults) != 1 {
 		t.Errorf("a file that is not there: faults %v", faults)
+	}
+}
+
+// A page that is opened after the city's colour was changed has the new one, in both themes.
+func TestColoursOfTheCity(t *testing.T) {
+	t.Parallel()
+	look := appearance.Appearance{}
+	h := page(t, web.Config{Appearance: func(context.Context) appearance.Appearance { return look }}, development)
+	if _, settings := get(t, h, "/config.json"); strings.Contains(settings, "colours") {
+		t.Errorf("a city without a colour has %s", settings)
+	}
+	look = appearance.Appearance{Revision: 1, Colour: "#8a1538"}
+	if _, settings := get(t, h, "/config.json"); !strings.Contains(settings, `"accent":"light-dark(#8a1538, #`) || !strings.Contains(settings, `"on-accent":"light-dark(#ffffff, #000000)"`) {
+		t.Errorf("settings %s, want the colour", settings)
 	}
 }

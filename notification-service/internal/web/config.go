@@ -1,11 +1,15 @@
 package web
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/cityconnect/cityconnect/notification-service/internal/appearance"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/config"
 )
@@ -54,6 +58,8 @@ type Config struct {
 	// Endpoints returns where the identity provider signs people in, as far as it has
 	// said so; the page may go there, as it may to the provider's own address.
 	Endpoints func() []string
+	// Appearance returns the city's colour; nil is none.
+	Appearance func(ctx context.Context) appearance.Appearance
 }
 
 // Validate returns everything that is wrong with c.
@@ -92,6 +98,9 @@ type city struct {
 	Languages config.Languages `json:"languages"`
 	Logo      string           `json:"logo,omitempty"`
 	Links     config.CityLinks `json:"links"`
+	// Colours are the page's in both themes, as values of CSS; absent without a colour of
+	// the city.
+	Colours map[string]string `json:"colours,omitempty"`
 }
 
 // signIn says how people sign in: mode is dev, oidc or none.
@@ -130,6 +139,36 @@ func (c Config) settings(sign auth.Config) settings {
 		s.Map.Tiles, s.Map.Attribution = mapPath, c.MapAttribution
 	}
 	return s
+}
+
+// asset returns a function that makes /config.json, again whenever the city's appearance
+// has changed.
+func (c Config) asset(sign auth.Config) func(context.Context) *asset {
+	var mu sync.Mutex
+	var made *asset
+	var of int64
+	return func(ctx context.Context) *asset {
+		var look appearance.Appearance
+		if c.Appearance != nil {
+			look = c.Appearance(ctx)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if made != nil && of == look.Revision {
+			return made
+		}
+		s := c.settings(sign)
+		if light, dark, ok := look.Tones(); ok {
+			both := func(a, b string) string { return "light-dark(" + a + ", " + b + ")" }
+			s.City.Colours = map[string]string{"accent": both(light.Accent, dark.Accent), "on-accent": both(light.OnAccent, dark.OnAccent), "accent-soft": both(light.Soft, dark.Soft)}
+		}
+		body, err := json.Marshal(s)
+		if err != nil {
+			panic(err) // of texts and numbers
+		}
+		made, of = newAsset("config.json", body), look.Revision
+		return made
+	}
 }
 
 // City returns the bounds of the city, or nil if nobody has said where it is.

@@ -14,6 +14,7 @@ package web
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -42,11 +43,6 @@ func New(cfg Config, sign auth.Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings, err := json.Marshal(cfg.settings(sign))
-	if err != nil {
-		return nil, err
-	}
-	assets["/config.json"] = newAsset("config.json", settings)
 	if err := nameCity(assets, cmp.Or(string(cfg.CityName), builtName)); err != nil {
 		return nil, err
 	}
@@ -57,7 +53,7 @@ func New(cfg Config, sign auth.Config) (http.Handler, error) {
 	}
 	assets["/"] = assets["/index.html"]
 	return &page{
-		assets: assets, policy: func() string { return cfg.policy(sign) }, mapFile: cfg.MapFile,
+		assets: assets, config: cfg.asset(sign), policy: func() string { return cfg.policy(sign) }, mapFile: cfg.MapFile,
 		docs: sync.OnceValues(makeDocs),
 	}, nil
 }
@@ -65,6 +61,7 @@ func New(cfg Config, sign auth.Config) (http.Handler, error) {
 type page struct {
 	assets  map[string]*asset // by path
 	policy  func() string
+	config  func(context.Context) *asset
 	mapFile string
 	docs    func() (map[string]*asset, error) // by path; made when one is first requested
 }
@@ -108,6 +105,9 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a, status := p.assets[name], http.StatusOK
+	if name == "/config.json" {
+		a = p.config(r.Context())
+	}
 	if name == docsPath || strings.HasPrefix(name, docsPath+"/") {
 		made, err := p.docs()
 		if err != nil {

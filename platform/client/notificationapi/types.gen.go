@@ -307,6 +307,18 @@ const (
 	WebhookVoteReceivedTypeReportVoteReceived WebhookVoteReceivedType = "report.vote.received"
 )
 
+// Appearance How the city looks and writes.
+type Appearance struct {
+	Colour string `json:"colour"`
+
+	// Revision For `If-Match`; 0 as long as nothing was set.
+	Revision int64 `json:"revision"`
+
+	// Tones The colour as it is shown on light and on dark ground; empty without one.
+	Tones []Tone      `json:"tones"`
+	Words []MailWords `json:"words"`
+}
+
 // AuditEntry An operator's act.
 type AuditEntry struct {
 	Action string `json:"action"`
@@ -896,6 +908,16 @@ type MailLane struct {
 // MailLanguage defines model for MailLanguage.
 type MailLanguage string
 
+// MailWords The words around mails in one language.
+type MailWords struct {
+	// Greeting A line before the text, such as "Dear neighbours,"; empty is none.
+	Greeting string       `json:"greeting"`
+	Language MailLanguage `json:"language"`
+
+	// Signature Lines after the text; empty is none.
+	Signature string `json:"signature"`
+}
+
 // MessageStory What happened to one message from its queues to its effect, and to the webhooks.
 type MessageStory struct {
 	// Entries In the order of their times.
@@ -956,6 +978,13 @@ type MissingMessageState = string
 // `private` when officials have restricted it to themselves and the reporter: to all others it is `hidden`. The title of a hidden report is its
 // reference number.
 type Moderation string
+
+// NewAppearance How the city looks and writes.
+type NewAppearance struct {
+	// Colour Empty for that of the product.
+	Colour string      `json:"colour"`
+	Words  []MailWords `json:"words"`
+}
 
 // NewCaller Where the person is written to for whom a report was filed.
 type NewCaller struct {
@@ -1521,6 +1550,13 @@ type StoryEntryKind string
 
 // TimeOfDay Examples: 07:00
 type TimeOfDay = string
+
+// Tone A colour that can be read, with that of the text on it and of a ground for it.
+type Tone struct {
+	Accent   string `json:"accent"`
+	OnAccent string `json:"on_accent"`
+	Soft     string `json:"soft"`
+}
 
 // UnreadCount defines model for UnreadCount.
 type UnreadCount struct {

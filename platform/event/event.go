@@ -116,6 +116,9 @@ type Subject struct {
 	// Where the report is, in degrees, as everybody sees it; nil without a place.
 	Latitude  *float64 `json:"latitude,omitempty"`
 	Longitude *float64 `json:"longitude,omitempty"`
+	// Asset is the thing of the city that the report is about, as its layer and code with a
+	// slash between them; empty for none.
+	Asset string `json:"asset,omitempty"`
 }
 
 // About returns s. The messages embed a Subject and have it from there.

@@ -29,7 +29,7 @@ const moderatedData = `(
 const moderatedBody = `convert_to((convert_from(d.body, 'UTF8')::jsonb || jsonb_build_object('data',
   (convert_from(d.body, 'UTF8')::jsonb -> 'data')
     - case when m.hidden or d.report_version = any(m.redacted_notes) then '{note}'::text[] else '{}' end
-    - case when m.hidden then '{position}'::text[] else '{}' end
+    - case when m.hidden then '{position,previous_position,asset}'::text[] else '{}' end
     || jsonb_build_object('report_title', m.title)))::text, 'UTF8')`
 
 // moderateDeliveries rewrites the deliveries to webhooks about the reports $1, and

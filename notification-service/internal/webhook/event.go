@@ -63,6 +63,7 @@ type Report struct {
 	ReportTitle   string    `json:"report_title"`
 	CategoryID    int32     `json:"category_id,omitempty"`
 	Position      *Position `json:"position,omitempty"`
+	Asset         string    `json:"asset,omitempty"`   // the thing of the city that it is about, as layer/code
 	Private       bool      `json:"private,omitempty"` // only its reporter and officials see it
 }
 
@@ -144,7 +145,7 @@ type Test struct {
 // fields of its data type, and nothing else of m.
 func EventOf(id string, m event.Message) (Event, error) {
 	about := m.About()
-	report := Report{ReportID: about.ReportID, ReportVersion: about.ReportVersion, ReportTitle: about.ReportTitle, Private: about.Private}
+	report := Report{ReportID: about.ReportID, ReportVersion: about.ReportVersion, ReportTitle: about.ReportTitle, Private: about.Private, Asset: about.Asset}
 	if about.Latitude != nil && about.Longitude != nil {
 		report.Position = &Position{Latitude: *about.Latitude, Longitude: *about.Longitude}
 	}
@@ -165,7 +166,7 @@ func EventOf(id string, m event.Message) (Event, error) {
 	case *event.ReportModerated:
 		report.CategoryID = m.CategoryID
 		if m.Hidden {
-			report.Position = nil
+			report.Position, report.Asset = nil, ""
 		}
 		action := m.Action
 		if action == event.Restricted { // to those who could see it until now it is hidden

@@ -1635,6 +1635,9 @@ type WebhookState string
 // everywhere.
 type WebhookArea = []float64
 
+// WebhookAsset The thing of the city that it is about, as `layer/code`.
+type WebhookAsset = string
+
 // WebhookCategories Only reports of these categories; empty is all.
 type WebhookCategories = []int32
 
@@ -1705,7 +1708,9 @@ type WebhookPage struct {
 // WebhookPhotoReady Everybody may see a photo of a report. Nothing in it says whose it is.
 type WebhookPhotoReady struct {
 	Data struct {
-		CategoryID int32 `json:"category_id,omitempty,omitzero"`
+		// Asset The thing of the city that it is about, as `layer/code`.
+		Asset      WebhookAsset `json:"asset,omitempty,omitzero"`
+		CategoryID int32        `json:"category_id,omitempty,omitzero"`
 
 		// PhotoID The picture is at /photos/{photo_id}/2048.jpg, 1024.jpg and 320.jpg.
 		PhotoID uuid.UUID `json:"photo_id"`
@@ -1777,7 +1782,9 @@ type WebhookRecovery struct {
 // officials have hidden one or shown it again. Nothing in it says who did.
 type WebhookReportCommented struct {
 	Data struct {
-		CategoryID int32 `json:"category_id,omitempty,omitzero"`
+		// Asset The thing of the city that it is about, as `layer/code`.
+		Asset      WebhookAsset `json:"asset,omitempty,omitzero"`
+		CategoryID int32        `json:"category_id,omitempty,omitzero"`
 
 		// Position A place on earth, in degrees. It is missing where the report has none.
 		Position WebhookPosition `json:"position,omitempty,omitzero"`
@@ -1805,8 +1812,10 @@ type WebhookReportCommentedType string
 // WebhookReportCorrected An official has put a report into another category, or to another place. It is also sent to endpoints that ask for the category or the area that the report had before.
 type WebhookReportCorrected struct {
 	Data struct {
-		CategoryID   int32  `json:"category_id,omitempty,omitzero"`
-		CategoryName string `json:"category_name"`
+		// Asset The thing of the city that it is about, as `layer/code`.
+		Asset        WebhookAsset `json:"asset,omitempty,omitzero"`
+		CategoryID   int32        `json:"category_id,omitempty,omitzero"`
+		CategoryName string       `json:"category_name"`
 
 		// Note The official's reason.
 		Note string `json:"note,omitempty,omitzero"`
@@ -1839,8 +1848,10 @@ type WebhookReportCorrectedType string
 // WebhookReportCreated A resident has filed a report. Nothing in it says who.
 type WebhookReportCreated struct {
 	Data struct {
-		CategoryID   int32  `json:"category_id"`
-		CategoryName string `json:"category_name"`
+		// Asset The thing of the city that it is about, as `layer/code`.
+		Asset        WebhookAsset `json:"asset,omitempty,omitzero"`
+		CategoryID   int32        `json:"category_id"`
+		CategoryName string       `json:"category_name"`
 
 		// Position A place on earth, in degrees. It is missing where the report has none.
 		Position WebhookPosition `json:"position,omitempty,omitzero"`
@@ -1870,8 +1881,10 @@ type WebhookReportCreatedType string
 // is fixed.
 type WebhookReportDisputed struct {
 	Data struct {
-		CategoryID   int32  `json:"category_id,omitempty,omitzero"`
-		CategoryName string `json:"category_name"`
+		// Asset The thing of the city that it is about, as `layer/code`.
+		Asset        WebhookAsset `json:"asset,omitempty,omitzero"`
+		CategoryID   int32        `json:"category_id,omitempty,omitzero"`
+		CategoryName string       `json:"category_name"`
 
 		// Position A place on earth, in degrees. It is missing where the report has none.
 		Position WebhookPosition `json:"position,omitempty,omitzero"`
@@ -1906,8 +1919,11 @@ type WebhookReportModerated struct {
 		// has hidden the name (`name_hidden`) or withdrawn the report (`withdrawn`). To its reporter it is
 		// `private` when officials have restricted it to themselves and the reporter: to all others it is `hidden`. The title of a hidden report is its
 		// reference number.
-		Action     Moderation `json:"action"`
-		CategoryID int32      `json:"category_id,omitempty,omitzero"`
+		Action Moderation `json:"action"`
+
+		// Asset The thing of the city that it is about, as `layer/code`.
+		Asset      WebhookAsset `json:"asset,omitempty,omitzero"`
+		CategoryID int32        `json:"category_id,omitempty,omitzero"`
 
 		// Hidden Whether the report is hidden now.
 		Hidden bool `json:"hidden"`
@@ -1938,9 +1954,11 @@ type WebhookReportModeratedType string
 // WebhookReportOverdue The city has not finished its work on a report in the time that it set itself.
 type WebhookReportOverdue struct {
 	Data struct {
-		CategoryID   int32     `json:"category_id"`
-		CategoryName string    `json:"category_name"`
-		DueAt        time.Time `json:"due_at"`
+		// Asset The thing of the city that it is about, as `layer/code`.
+		Asset        WebhookAsset `json:"asset,omitempty,omitzero"`
+		CategoryID   int32        `json:"category_id"`
+		CategoryName string       `json:"category_name"`
+		DueAt        time.Time    `json:"due_at"`
 
 		// Level 1 once the time is over, 2 once it is over twice, 3 once it is over three times.
 		Level int32 `json:"level"`
@@ -1986,7 +2004,9 @@ type WebhookStateReason string
 // WebhookStatusUpdated An official has moved a report to another status, or replied to everybody without moving it.
 type WebhookStatusUpdated struct {
 	Data struct {
-		CategoryID int32 `json:"category_id,omitempty,omitzero"`
+		// Asset The thing of the city that it is about, as `layer/code`.
+		Asset      WebhookAsset `json:"asset,omitempty,omitzero"`
+		CategoryID int32        `json:"category_id,omitempty,omitzero"`
 
 		// Note The official's explanation, or their reply.
 		Note string `json:"note,omitempty,omitzero"`
@@ -2054,7 +2074,9 @@ type WebhookTestType string
 // WebhookVoteReceived A resident has voted on a report. Nothing in it says who.
 type WebhookVoteReceived struct {
 	Data struct {
-		CategoryID int32 `json:"category_id,omitempty,omitzero"`
+		// Asset The thing of the city that it is about, as `layer/code`.
+		Asset      WebhookAsset `json:"asset,omitempty,omitzero"`
+		CategoryID int32        `json:"category_id,omitempty,omitzero"`
 
 		// Position A place on earth, in degrees. It is missing where the report has none.
 		Position WebhookPosition `json:"position,omitempty,omitzero"`

@@ -213,6 +213,7 @@ const (
 // Defines values for SettingsAuditEntrySetting.
 const (
 	SettingsAuditEntrySettingAreas       SettingsAuditEntrySetting = "areas"
+	SettingsAuditEntrySettingAssets      SettingsAuditEntrySetting = "assets"
 	SettingsAuditEntrySettingCalendar    SettingsAuditEntrySetting = "calendar"
 	SettingsAuditEntrySettingCategories  SettingsAuditEntrySetting = "categories"
 	SettingsAuditEntrySettingDepartments SettingsAuditEntrySetting = "departments"
@@ -467,6 +468,83 @@ type AskedVerdict struct {
 	Until time.Time `json:"until"`
 }
 
+// Asset A thing of the city.
+type Asset struct {
+	// Asset A layer and a code.
+	//
+	// Examples: lamps/L-0042
+	Asset AssetName `json:"asset"`
+
+	// CategoryID What is reported of it as a rule.
+	CategoryID int32   `json:"category_id"`
+	Latitude   float64 `json:"latitude"`
+	Longitude  float64 `json:"longitude"`
+
+	// Name Absent if it has none.
+	Name string `json:"name,omitempty,omitzero"`
+
+	// Report The oldest open report on it that everybody sees; absent without one.
+	Report *AssetReport `json:"report,omitempty"`
+}
+
+// AssetLayer Things of one kind.
+type AssetLayer struct {
+	// CategoryID What is reported of them as a rule.
+	CategoryID int32     `json:"category_id"`
+	ChangedAt  time.Time `json:"changed_at"`
+	Count      int32     `json:"count"`
+	Layer      string    `json:"layer"`
+}
+
+// AssetLayers The kinds of things, by name.
+type AssetLayers struct {
+	Layers []AssetLayer `json:"layers"`
+}
+
+// AssetList Things of the city.
+type AssetList struct {
+	Assets []Asset `json:"assets"`
+
+	// More Whether there are others in the box.
+	More bool `json:"more"`
+}
+
+// AssetName A layer and a code.
+//
+// Examples: lamps/L-0042
+type AssetName = string
+
+// AssetReplaced The thing before, and after, as `layer/code`; empty for none.
+type AssetReplaced struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// AssetReport An open report on a thing.
+type AssetReport struct {
+	CreatedAt time.Time `json:"created_at"`
+	ID        uuid.UUID `json:"id"`
+
+	// Photo Its first one; absent without any.
+	Photo uuid.UUID `json:"photo,omitempty,omitzero"`
+
+	// Status The state of a report.
+	Status Status `json:"status"`
+	Title  string `json:"title"`
+}
+
+// AssetUpload What a file has changed.
+type AssetUpload struct {
+	Added      int32 `json:"added"`
+	CategoryID int32 `json:"category_id"`
+	Changed    int32 `json:"changed"`
+
+	// Count How many things the layer has now.
+	Count   int32  `json:"count"`
+	Layer   string `json:"layer"`
+	Removed int32  `json:"removed"`
+}
+
 // AssigneeCount The reports of an official.
 type AssigneeCount struct {
 	Count int64 `json:"count"`
@@ -680,6 +758,11 @@ type CommentPage struct {
 type Correction struct {
 	// Address Examples: Jl. Asia Afrika 8
 	Address *string `json:"address,omitempty"`
+
+	// Asset The thing of the city that it is about; empty for none. Without a place, the report gets the thing's.
+	//
+	// Examples: lamps/L-0042
+	Asset *string `json:"asset,omitempty"`
 
 	// CategoryID Examples: 2
 	CategoryID int32 `json:"category_id,omitempty,omitzero"`
@@ -991,8 +1074,11 @@ type History struct {
 // HistoryCorrection What an official corrected; what stayed is absent. Of a reporter's correction it says neither what was nor what is.
 type HistoryCorrection struct {
 	// Address The address before, and after; empty for none.
-	Address    *AddressReplaced `json:"address,omitempty"`
-	ByReporter bool             `json:"by_reporter,omitempty,omitzero"`
+	Address *AddressReplaced `json:"address,omitempty"`
+
+	// Asset The thing before, and after, as `layer/code`; empty for none.
+	Asset      *AssetReplaced `json:"asset,omitempty"`
+	ByReporter bool           `json:"by_reporter,omitempty,omitzero"`
 
 	// Category The ids of two categories.
 	Category *CategoryReplaced `json:"category,omitempty"`
@@ -1269,6 +1355,11 @@ type NewReport struct {
 	// Address Examples: Jl. Asia Afrika 8
 	Address string `json:"address,omitempty,omitzero"`
 
+	// Asset The thing of the city that it is about. Without a place, the report has the thing's.
+	//
+	// Examples: lamps/L-0042
+	Asset AssetName `json:"asset,omitempty,omitzero"`
+
 	// CategoryID Examples: 2
 	CategoryID int32 `json:"category_id"`
 
@@ -1397,6 +1488,9 @@ type OpenReportType string
 // OpenReportProperties What everybody sees of a report, without its reporter.
 type OpenReportProperties struct {
 	Address string `json:"address,omitempty,omitzero"`
+
+	// Asset The thing of the city that it is about, as `layer/code`; absent for none.
+	Asset string `json:"asset,omitempty,omitzero"`
 
 	// Category Its name in the city's first language.
 	Category    string    `json:"category"`
@@ -1853,7 +1947,13 @@ type Report struct {
 	Address string `json:"address"`
 
 	// Area The code of the area that it is in; absent outside of all.
-	Area       string `json:"area,omitempty,omitzero"`
+	Area string `json:"area,omitempty,omitzero"`
+
+	// Asset The thing of the city that it is about, as `layer/code`; absent for none.
+	Asset string `json:"asset,omitempty,omitzero"`
+
+	// AssetName The thing's name; absent if it has none.
+	AssetName  string `json:"asset_name,omitempty,omitzero"`
 	CategoryID int32  `json:"category_id"`
 
 	// CategoryName In the city's first language; `listCategories` has the others.
@@ -2180,6 +2280,12 @@ type Task struct {
 	// Area The code of the area that it is in; absent outside of all.
 	Area string `json:"area,omitempty,omitzero"`
 
+	// Asset The thing of the city that it is about, as `layer/code`; absent for none.
+	Asset string `json:"asset,omitempty,omitzero"`
+
+	// AssetName The thing's name; absent if it has none.
+	AssetName string `json:"asset_name,omitempty,omitzero"`
+
 	// Assignee The assignee; absent if there is none.
 	Assignee   Person `json:"assignee,omitempty,omitzero"`
 	CategoryID int32  `json:"category_id"`
@@ -2364,6 +2470,11 @@ type Work struct {
 // AreaFilter defines model for AreaFilter.
 type AreaFilter = []string
 
+// AssetFilter A layer and a code.
+//
+// Examples: lamps/L-0042
+type AssetFilter = AssetName
+
 // Assignee Examples: me
 type Assignee = string
 
@@ -2402,6 +2513,9 @@ type IdempotencyKey = string
 
 // IfMatch defines model for IfMatch.
 type IfMatch = string
+
+// LayerOfAssets Examples: lamps
+type LayerOfAssets = string
 
 // Limit defines model for Limit.
 type Limit = int32

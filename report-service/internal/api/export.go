@@ -15,7 +15,7 @@ import (
 // exportColumns are the first line of an export.
 var exportColumns = []string{
 	"id", "created_at", "updated_at", "status", "category_id", "category", "title", "address", "latitude", "longitude",
-	"score", "department", "assignee", "duplicate_of", "area", "visibility", "number",
+	"score", "department", "assignee", "duplicate_of", "area", "visibility", "number", "asset",
 }
 
 // Exports are the queue as a file.
@@ -77,6 +77,7 @@ var cells = map[string]func(*report.Report) string{
 	},
 	"score":      func(r *report.Report) string { return strconv.FormatInt(r.Score, 10) },
 	"area":       func(r *report.Report) string { return r.Area.Code },
+	"asset":      func(r *report.Report) string { return r.Asset.Key },
 	"visibility": func(r *report.Report) string { return string(r.Visibility) },
 	"number":     func(r *report.Report) string { return report.Reference(r.ID) },
 }

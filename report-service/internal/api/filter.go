@@ -15,7 +15,7 @@ import (
 func readFilter(r *http.Request) (filter report.Filter, findsNothing bool) {
 	query := r.URL.Query()
 	filter = report.Filter{
-		Statuses: service.Each(query["status"], func(s string) report.Status { return report.Status(s) }), Areas: query["area"],
+		Statuses: service.Each(query["status"], func(s string) report.Status { return report.Status(s) }), Areas: query["area"], Asset: query.Get("asset"),
 		Categories: service.Each(query["category"], int32Of),
 		IDs:        service.Each(query["id"], uuid.MustParse), // the document says uuid
 		Words:      report.Words(query.Get("q")), Order: report.Order(query.Get("order")),

@@ -51,7 +51,7 @@ func (h Map) mapOf(r *http.Request, filter report.Filter, zoom int) (shown repor
 	read := func(ctx context.Context) (report.Map, error) {
 		return h.Reports.Map(ctx, filter, report.GridOf(*filter.Box, zoom), maxMapPoints)
 	}
-	if len(filter.Statuses) == 0 && len(filter.Categories) == 0 && len(filter.Areas) == 0 && len(filter.Words) == 0 {
+	if len(filter.Statuses) == 0 && len(filter.Categories) == 0 && len(filter.Areas) == 0 && filter.Asset == "" && len(filter.Words) == 0 {
 		hidden, err := h.Reports.Hidden(r.Context())
 		if err != nil {
 			return report.Map{}, err

@@ -38,7 +38,7 @@ const feedEntries = 100
 
 // openColumns are the first line of the public list as CSV.
 var openColumns = []string{
-	"id", "created_at", "updated_at", "status", "category_id", "category", "title", "description", "address", "latitude", "longitude", "score",
+	"id", "created_at", "updated_at", "status", "category_id", "category", "title", "description", "address", "latitude", "longitude", "score", "asset",
 }
 
 // openDataCSV handles GET /open-data/reports.csv.
@@ -75,7 +75,7 @@ func (h OpenData) openDataGeoJSON(w http.ResponseWriter, r *http.Request) error 
 
 func openReportOf(v report.View) reportapi.OpenReport {
 	o := reportapi.OpenReport{Type: reportapi.Feature, ID: v.ID, Properties: reportapi.OpenReportProperties{
-		Title: v.Title, Description: v.Description, CategoryID: v.Category.ID, Category: v.Category.Name, Address: v.Address,
+		Title: v.Title, Description: v.Description, CategoryID: v.Category.ID, Category: v.Category.Name, Asset: v.Asset.Key, Address: v.Address,
 		Status: reportapi.Status(v.Status), Score: v.Score, CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt,
 	}}
 	if v.Position != nil {

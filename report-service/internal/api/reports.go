@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -79,6 +80,13 @@ func (h Reports) file(w http.ResponseWriter, r *http.Request, req reportapi.NewR
 	}
 	if req.Latitude != nil && req.Longitude != nil {
 		draft.Position = report.NewPosition(*req.Latitude, *req.Longitude)
+	}
+	if req.Asset != "" {
+		asset, place, err := h.Store.Asset(r.Context(), req.Asset)
+		if err != nil {
+			return err
+		}
+		draft.Asset, draft.Position = asset, cmp.Or(draft.Position, place)
 	}
 	if err := report.CheckPosition(draft.Position, h.Bounds); err != nil {
 		return err
@@ -197,11 +205,23 @@ func (h Reports) correct(w http.ResponseWriter, r *http.Request, req reportapi.C
 		correction.Unusable = category.Usable(append([]string{h.languageOf(r)}, h.Languages...)...)
 	}
 	if req.Latitude != nil && req.Longitude != nil {
+		correction.Position = report.NewPosition(*req.Latitude, *req.Longitude)
+	}
+	if req.Asset != nil {
+		correction.Asset = new(report.Asset)
+		if *req.Asset != "" {
+			asset, place, err := h.Store.Asset(r.Context(), *req.Asset)
+			if err != nil {
+				return err
+			}
+			correction.Asset, correction.Position = &asset, cmp.Or(correction.Position, place)
+		}
+	}
+	if correction.Position != nil {
 		areas, err := h.Areas.List(r.Context())
 		if err != nil {
 			return err
 		}
-		correction.Position = report.NewPosition(*req.Latitude, *req.Longitude)
 		correction.Area = areas.At(correction.Position)
 	}
 	if err := report.CheckPosition(correction.Position, h.Bounds); err != nil {

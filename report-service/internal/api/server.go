@@ -21,6 +21,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/area"
+	"github.com/cityconnect/cityconnect/report-service/internal/asset"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -35,6 +36,7 @@ var formats = openapi.Formats{
 var uploads = []service.Upload{
 	{Method: http.MethodPut, Path: regexp.MustCompile(`^/reports/[^/]+/photos/[^/]+$`), MaxBytes: report.MaxPhotoBytes},
 	{Method: http.MethodPut, Path: regexp.MustCompile(`^/reports/areas$`), MaxBytes: area.MaxBytes},
+	{Method: http.MethodPut, Path: regexp.MustCompile(`^/reports/assets/[^/]+$`), MaxBytes: asset.MaxBytes},
 }
 
 // A Server is what all parts of the API stand on.

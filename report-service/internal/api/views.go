@@ -11,7 +11,7 @@ import (
 func reportOf(v report.View) reportapi.Report {
 	out := reportapi.Report{
 		ID: v.ID, Title: v.Title, Description: v.Description,
-		CategoryID: v.Category.ID, CategoryName: v.Category.Name, Area: v.Area.Code, Address: v.Address,
+		CategoryID: v.Category.ID, CategoryName: v.Category.Name, Area: v.Area.Code, Asset: v.Asset.Key, AssetName: v.Asset.Name, Address: v.Address,
 		PrivacyLevel: reportapi.PrivacyLevel(v.Privacy), Visibility: reportapi.Visibility(v.Visibility), ReporterName: v.ReporterName,
 		Status: reportapi.Status(v.Status), Closed: v.Status.Closed(),
 		Transitions: service.Each(v.Status.Transitions(), transitionOf),
@@ -61,6 +61,9 @@ func correctionOf(c *report.Corrected) *reportapi.HistoryCorrection {
 	if c.Address != nil {
 		out.Address = &reportapi.AddressReplaced{From: c.Address.From, To: c.Address.To}
 	}
+	if c.Asset != nil {
+		out.Asset = &reportapi.AssetReplaced{From: c.Asset.From, To: c.Asset.To}
+	}
 	return &out
 }
 
@@ -96,7 +99,7 @@ func openQuestionOf(q *report.OpenQuestion) *reportapi.OpenQuestion {
 
 func taskOf(t report.Task) reportapi.Task {
 	out := reportapi.Task{
-		ID: t.ID, Title: t.Title, CategoryID: t.Category.ID, CategoryName: t.Category.Name, Area: t.Area.Code, Address: t.Address,
+		ID: t.ID, Title: t.Title, CategoryID: t.Category.ID, CategoryName: t.Category.Name, Area: t.Area.Code, Asset: t.Asset.Key, AssetName: t.Asset.Name, Address: t.Address,
 		PrivacyLevel: reportapi.PrivacyLevel(t.Privacy), Visibility: reportapi.Visibility(t.Visibility), Status: reportapi.Status(t.Status), Transitions: service.Each(t.Status.Transitions(), transitionOf),
 		Score: t.Score, Version: t.Version, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 		Assignee: personOf(t.Assignee), Routed: t.Routed, Notes: t.Notes,

@@ -18,7 +18,7 @@ import (
 
 // samples are the values of a new report that a test cannot make up by the field's type.
 var samples = map[string]any{
-	"category_id": 2, "latitude": -6.91471, "longitude": 107.60981, "privacy_level": "public", "visibility": "public",
+	"category_id": 2, "latitude": -6.91471, "longitude": 107.60981, "privacy_level": "public", "visibility": "public", "asset": "lamps/L-7",
 }
 
 // notOfThis are fields that the report of TestReportIsWhole does not show, with the reason.
@@ -54,6 +54,7 @@ func TestReportIsWhole(t *testing.T) { //nolint:funlen // every place where a re
 	t.Parallel()
 	s := newServer(t)
 	ann, olga := token(t, "ann", auth.Resident), token(t, "olga", auth.Official)
+	s.setAssets("lamps", "code,lat,lng,name\nL-7,-6.91471,107.60981,Lamp 7\n")
 	filed, fields := make(map[string]any), fieldsOf[reportapi.Report]()
 	for name, kind := range fieldsOf[reportapi.NewReport]() {
 		fields[name] = kind
@@ -88,7 +89,7 @@ func TestReportIsWhole(t *testing.T) { //nolint:funlen // every place where a re
 	}
 	for _, p := range []place{
 		{name: "the table reports", file: "report-service/internal/postgres/columns.go and a migration", body: row, without: map[string]string{
-			"category_name": "the category has it", "reporter_name": "reporters has it", "photos": "photos has them",
+			"category_name": "the category has it", "asset": "assets has it", "asset_name": "assets has it", "reporter_name": "reporters has it", "photos": "photos has them",
 			"mine": ofTheReader, "closed": followsFromStatus, "transitions": followsFromStatus,
 		}},
 		{name: "GET /reports/{id}", file: "report-service/internal/api/views.go, reportOf", body: get("/reports/"+rep.ID.String(), ann)},
@@ -98,18 +99,18 @@ func TestReportIsWhole(t *testing.T) { //nolint:funlen // every place where a re
 		{name: "GET /reports/export", file: "report-service/internal/api/export.go", body: get("/reports/export", olga), columns: true,
 			names: map[string]string{"category_name": "category"}, without: map[string]string{
 				"description": "officials open the report for it", "privacy_level": "it says something about the reporter", "reporter_name": "exports have no reporters",
-				"version": "only programs need it", "photos": "a table has no pictures", "mine": ofTheReader, "closed": followsFromStatus, "transitions": followsFromStatus,
+				"version": "only programs need it", "asset_name": "asset names it", "photos": "a table has no pictures", "mine": ofTheReader, "closed": followsFromStatus, "transitions": followsFromStatus,
 			}},
 		{name: "GET /open-data/reports.csv", file: "report-service/internal/api/opendata.go", body: get("/open-data/reports.csv", ""), columns: true,
 			names: map[string]string{"category_name": "category"}, without: map[string]string{
 				"privacy_level": forEverybody, "visibility": forEverybody, "reporter_name": "open data have no reporters",
-				"version": "only programs need it", "photos": "a table has no pictures", "mine": ofTheReader, "closed": followsFromStatus, "transitions": followsFromStatus,
+				"version": "only programs need it", "asset_name": "asset names it", "photos": "a table has no pictures", "mine": ofTheReader, "closed": followsFromStatus, "transitions": followsFromStatus,
 			}},
 		{name: "GET /open-data/reports.geojson", file: "report-service/internal/api/opendata.go", body: get("/open-data/reports.geojson", ""),
 			names: map[string]string{"category_name": "category"}, without: map[string]string{
 				"latitude": "the geometry has it", "longitude": "the geometry has it",
 				"privacy_level": forEverybody, "visibility": forEverybody, "reporter_name": "open data have no reporters",
-				"version": "only programs need it", "photos": "the report's page has them", "mine": ofTheReader, "closed": followsFromStatus, "transitions": followsFromStatus,
+				"version": "only programs need it", "asset_name": "asset names it", "photos": "the report's page has them", "mine": ofTheReader, "closed": followsFromStatus, "transitions": followsFromStatus,
 			}},
 		{name: "GET /open311/v2/requests.json", file: "report-service/internal/postgres/open311.go and report-service/internal/open311/requests.go",
 			body: get("/open311/v2/requests.json", ""), names: map[string]string{
@@ -117,7 +118,7 @@ func TestReportIsWhole(t *testing.T) { //nolint:funlen // every place where a re
 				"latitude": "lat", "longitude": "long", "created_at": "requested_datetime", "updated_at": "updated_datetime", "photos": "media_url",
 			}, without: map[string]string{
 				"privacy_level": forEverybody, "visibility": forEverybody, "reporter_name": "Open311 has no reporters", "score": "Open311 has no votes",
-				"version": "Open311 has none", "mine": ofTheReader, "closed": followsFromStatus, "transitions": followsFromStatus,
+				"version": "Open311 has none", "asset_name": "asset names it", "mine": ofTheReader, "closed": followsFromStatus, "transitions": followsFromStatus,
 			}},
 		{name: "GET /reports/mine/data", file: "report-service/internal/postgres/columns.go", body: get("/reports/mine/data", ann),
 			names: map[string]string{"category_name": "category"}, without: map[string]string{

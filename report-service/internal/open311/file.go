@@ -158,6 +158,13 @@ func (h handlers) read(r *http.Request, form url.Values) (report.Filing, error) 
 	if err := report.CheckPosition(place, h.City); err != nil {
 		return report.Filing{}, err
 	}
+	// Other cities' clients have attributes of the same name, which mean something else.
+	thing, _, err := h.Filer.Asset(r.Context(), strings.TrimSpace(form.Get("attribute[asset]")))
+	if err != nil && !errors.Is(err, report.ErrNoAsset) {
+		return report.Filing{}, fmt.Errorf("find thing: %w", err)
+	} else if err != nil {
+		thing = report.Asset{}
+	}
 	if first, rest := titleOf(story); title == "" {
 		title, story = first, rest
 	} else if fixMyStreet.MatchString(story) {
@@ -165,7 +172,7 @@ func (h handlers) read(r *http.Request, form url.Values) (report.Filing, error) 
 	}
 	return report.New(report.Draft{
 		Title: cmp.Or(title, category.Text(h.Languages...).Name), Description: story, Category: category,
-		Position: place, Address: street, Privacy: report.Anonymous,
+		Position: place, Asset: thing, Address: street, Privacy: report.Anonymous,
 	}, report.Reporter{}, time.Now())
 }
 

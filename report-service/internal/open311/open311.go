@@ -34,6 +34,7 @@ type Store interface {
 // A Filer keeps what is filed.
 type Filer interface {
 	Create(ctx context.Context, f *report.Filing, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
+	Asset(ctx context.Context, key string) (report.Asset, *report.Position, error)
 }
 
 // Categories are the city's categories, which are the services of Open311.

@@ -69,6 +69,13 @@ func (c *city) Create(_ context.Context, f *report.Filing, idempotent *report.Id
 	return nil, nil
 }
 
+func (c *city) Asset(_ context.Context, key string) (report.Asset, *report.Position, error) {
+	if key != "lamps/L-7" {
+		return report.Asset{}, nil, report.ErrNoAsset
+	}
+	return report.Asset{ID: 7, Key: key}, &report.Position{}, nil
+}
+
 func (c *city) List(context.Context) (report.CategoryList, error) {
 	text := func(name, hint, group string) map[string]report.CategoryText {
 		return map[string]report.CategoryText{"en": {Name: name, Hint: hint, Group: group}}
@@ -94,7 +101,7 @@ func newCity() *city {
 		requests: []report.ServiceRequest{
 			{Report: report.Report{
 				ID: hole, Title: "Hole <deep> & wide", Description: "At the crossing.\x0b\nSince Monday.", Category: report.Category{ID: 1},
-				Position: &report.Position{Latitude: -6.9147, Longitude: 107.6098}, Address: "Jl. Asia Afrika 8", Status: report.Rejected,
+				Position: &report.Position{Latitude: -6.9147, Longitude: 107.6098}, Address: "Jl. Asia Afrika 8", Status: report.Rejected, Asset: report.Asset{Key: "lamps/L-7"},
 				CreatedAt: noon.Add(-time.Hour), UpdatedAt: noon,
 			}, Note: "Not ours.", Photos: []uuid.UUID{uuid.MustParse("0198c0de-0000-8000-8000-000000000003")}},
 			{Report: report.Report{

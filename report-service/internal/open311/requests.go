@@ -40,6 +40,7 @@ type requested struct {
 	Address       optional `xml:"address" json:"address"`
 	AddressID     optional `xml:"address_id" json:"address_id"`
 	Zipcode       optional `xml:"zipcode" json:"zipcode"`
+	Asset         optional `xml:"asset" json:"asset"`
 	Latitude      degree   `xml:"lat" json:"lat"`
 	Longitude     degree   `xml:"long" json:"long"`
 	MediaURL      optional `xml:"media_url" json:"media_url"`
@@ -132,7 +133,7 @@ func requestedOf(f report.ServiceRequest, service, origin string) requested {
 	out := requested{
 		ID: f.ID.String(), Status: statusOf(f.Status), StatusNotes: optional(printable(f.Note)),
 		ServiceName: service, ServiceCode: codeOf(f.Category.ID), Description: printable(join(f.Title, f.Description)),
-		Requested: w3c(f.CreatedAt), Updated: w3c(f.UpdatedAt), Address: optional(printable(f.Address)),
+		Requested: w3c(f.CreatedAt), Updated: w3c(f.UpdatedAt), Address: optional(printable(f.Address)), Asset: optional(f.Asset.Key),
 	}
 	if f.Position != nil {
 		out.Latitude.value, out.Longitude.value = &f.Position.Latitude, &f.Position.Longitude

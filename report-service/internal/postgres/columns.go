@@ -36,6 +36,9 @@ var columns = []column{
 	{"longitude", "float8", stored(func(f newFiling) *float64 { return longitude(f.Position) }), "", func(r *report.Report) any { return maybe[report.Position, float64]{&r.Position, longitude} }},
 	{"area_id", "int", stored(func(f newFiling) int32 { return f.Area.ID }), "", nil},
 	{"area", "", nil, areaSQL, func(r *report.Report) any { return &r.Area.Code }},
+	{"asset_id", "int", stored(func(f newFiling) int32 { return f.Asset.ID }), "", func(r *report.Report) any { return &r.Asset.ID }},
+	{"asset", "", nil, assetKeySQL, func(r *report.Report) any { return &r.Asset.Key }},
+	{"asset_name", "", nil, assetSQL("a.name"), func(r *report.Report) any { return &r.Asset.Name }},
 	{"address", "text", stored(func(f newFiling) string { return f.Address }), "", func(r *report.Report) any { return &r.Address }},
 	{"privacy_level", "text", stored(func(f newFiling) string { return string(f.Privacy) }), "", func(r *report.Report) any { return &r.Privacy }},
 	{"visibility", "text", stored(func(f newFiling) string { return string(f.Visibility) }), "", func(r *report.Report) any { return &r.Visibility }},
@@ -215,6 +218,14 @@ const (
 			or r.category_id = any(array(select id from categories where department_id is null))
 				and r.area_id = any(array(select area_id from department_routes where category_id = 0 and department_id = any(%[1]s))))))`
 )
+
+// assetKeySQL is the key of the thing that a report is about, or an empty text.
+var assetKeySQL = assetSQL("a.layer || '/' || a.code")
+
+// assetSQL is something of the thing that a report is about, or an empty text.
+func assetSQL(of string) string {
+	return `case when r.asset_id = 0 then '' else coalesce((select ` + of + ` from assets a where a.id = r.asset_id), '') end`
+}
 
 // maybe reads a field of a V that is missing while all its columns are null.
 type maybe[V, F any] struct {

@@ -76,8 +76,8 @@ func (s *Reports) Correct(ctx context.Context, id uuid.UUID, c report.Correction
 // queueCorrection queues what the entry changes in the row of its report; moved says whether
 // it has another position.
 func (s *Reports) queueCorrection(ctx context.Context, tx pgx.Tx, l *lockedReport, entry report.Change, moved bool, w *writeBatch) error {
-	w.others.Queue(`update reports set latitude = $2, longitude = $3, address = $4 where id = $1`,
-		l.ID, latitude(l.Position), longitude(l.Position), l.Address)
+	w.others.Queue(`update reports set latitude = $2, longitude = $3, address = $4, asset_id = $5 where id = $1`,
+		l.ID, latitude(l.Position), longitude(l.Position), l.Address, l.Asset.ID)
 	if entry.Corrected.Words {
 		queueWords(&w.others, l.ID, l.Title, &l.Description)
 	}

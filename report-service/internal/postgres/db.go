@@ -34,6 +34,7 @@ type DB struct {
 	ends      chan struct{} // holds a value while duplicates may have to follow their original
 	rules     Rules
 	figures   keptFigures
+	assets    assetReader
 }
 
 // Rules are those of the city. A part of the service that files, asks and resolves nothing
@@ -50,7 +51,7 @@ type Rules struct {
 // not block.
 func NewDB(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards.Set), rules Rules) *DB {
 	return &DB{
-		pool: pool, keys: keys, rules: rules, city: settings.New(pool),
+		pool: pool, keys: keys, rules: rules, city: settings.New(pool), assets: assetReader{pool: pool},
 		hashKeys:  keys.Derive("cityconnect/report-service/idempotency-keys"),
 		committer: newCommitter(pool, keys, committed),
 		ends:      make(chan struct{}, 1),

@@ -23,7 +23,7 @@ func shownReporter(f *report.Filing) report.Reporter {
 func subject(f *report.Filing, version int64, at time.Time) event.Subject {
 	s := event.Subject{
 		ReportID: f.ID, ReportVersion: version, ReportTitle: f.Title,
-		ReporterID: shownReporter(f).ID, Private: f.Private(), Timestamp: at.Unix(),
+		ReporterID: shownReporter(f).ID, Private: f.Private(), Timestamp: at.Unix(), Asset: f.Asset.Key,
 	}
 	if f.Position != nil {
 		s.Latitude, s.Longitude = &f.Position.Latitude, &f.Position.Longitude

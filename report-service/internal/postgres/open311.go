@@ -104,7 +104,7 @@ func (s *Open311) Requests(ctx context.Context, q report.RequestQuery) ([]report
 // requested is what Open311 shows of a report.
 var requested = append(
 	of(func(r *report.ServiceRequest) *report.Report { return &r.Report },
-		"id", "title", "description", "category_id", "latitude", "longitude", "address", "status", "created_at", "updated_at"),
+		"id", "title", "description", "category_id", "latitude", "longitude", "asset", "address", "status", "created_at", "updated_at"),
 	selected[report.ServiceRequest]{
 		`coalesce((select h.note from status_history h where h.report_id = r.id and h.note <> '' order by h.id desc limit 1), '')`,
 		func(r *report.ServiceRequest) any { return &r.Note },

@@ -94,6 +94,10 @@ func (q *query) filter(f report.Filter) {
 	if len(f.Areas) > 0 {
 		q.and(`r.area_id = any(array(select a.id from areas a where a.code = any(%s)))`, f.Areas)
 	}
+	if f.Asset != "" {
+		layer, code, _ := strings.Cut(f.Asset, "/")
+		q.and(`r.asset_id = (select a.id from assets a where a.layer = %s and a.code = %s)`, layer, code)
+	}
 	switch {
 	case f.Reporter != "": // reporters also see their own hidden reports
 		q.and(`p.reporter_id = %s`, f.Reporter)

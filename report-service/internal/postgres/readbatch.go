@@ -110,7 +110,7 @@ func (r *readBatch) queueLocks(b *pgx.Batch) {
 // lockedColumns are what changes need to know of a report.
 var lockedColumns = append(
 	of(func(l *lockedReport) *report.Report { return &l.Report }, "id", "title", "privacy_level", "status", "score", "version",
-		"category_id", "latitude", "longitude", "hidden_reason", "visibility", "withdrawn_at"),
+		"category_id", "latitude", "longitude", "asset_id", "asset", "asset_name", "hidden_reason", "visibility", "withdrawn_at"),
 	selected[lockedReport]{`coalesce(p.reporter_id, '')`, func(l *lockedReport) any { return &l.Reporter.ID }},
 	selected[lockedReport]{`coalesce(r.restricted_version, 0)`, func(l *lockedReport) any { return &l.Restricted }},
 	selected[lockedReport]{`r.status_message_id`, func(l *lockedReport) any { return &l.status.id }},

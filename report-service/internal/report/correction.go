@@ -17,7 +17,8 @@ type Correction struct {
 	Category *Category
 	Unusable error // why no report may be put into Category; it may be in it already
 	Position *Position
-	Area     Area // that has Position
+	Area     Area   // that has Position
+	Asset    *Asset // the zero value for none
 	Address  *string
 	Reason   string   // an official's, for everybody
 	By       Official // who asks for it, or the reporter
@@ -50,18 +51,19 @@ type Corrected struct {
 	Category *Replaced[int32]     `json:"category,omitempty"`
 	Position *Replaced[*Position] `json:"position,omitempty"` // from nil, if there was none
 	Address  *Replaced[string]    `json:"address,omitempty"`
+	Asset    *Replaced[string]    `json:"asset,omitempty"` // the keys
 }
 
-// Moved reports whether the place or its address is another.
+// Moved reports whether the place, its address or the thing there is another.
 func (c *Corrected) Moved() bool {
-	return c.Place || c.Position != nil || c.Address != nil
+	return c.Place || c.Position != nil || c.Address != nil || c.Asset != nil
 }
 
 // mayCorrect says why c must not be done to f.
 func (f *Filing) mayCorrect(c Correction, own bool) error {
 	switch {
-	case c.Category == nil && c.Position == nil && c.Address == nil && c.Title == nil && c.Description == nil:
-		return fault.NewInvalid("/category_id", "must correct a category, a place, an address or words")
+	case c.Category == nil && c.Position == nil && c.Address == nil && c.Asset == nil && c.Title == nil && c.Description == nil:
+		return fault.NewInvalid("/category_id", "must correct a category, a place, an address, a thing or words")
 	case !own && (c.Title != nil || c.Description != nil):
 		return fault.NewInvalid("/title", "must stay: only the reporter corrects the words")
 	case !own && strings.TrimSpace(c.Reason) == "":
@@ -108,6 +110,10 @@ func (f *Filing) Correct(c Correction, now time.Time) (entry Change, ok bool, er
 			corrected.Address = &Replaced[string]{f.Address, address}
 			f.Address = address
 		}
+	}
+	if c.Asset != nil && c.Asset.ID != f.Asset.ID {
+		corrected.Asset = &Replaced[string]{f.Asset.Key, c.Asset.Key}
+		f.Asset = *c.Asset
 	}
 	if corrected == (Corrected{}) {
 		return Change{}, false, nil

@@ -23,6 +23,7 @@ type Filter struct {
 	Statuses   []Status // any of them
 	Categories []int32  // any of them
 	Areas      []string // the codes of any of them
+	Asset      string   // the key of the thing that it is about
 	Box        *Box
 	Words      []string    // each of them, or a word that begins with it
 	IDs        []uuid.UUID // any of them
@@ -97,6 +98,9 @@ func (f Filter) List() uint32 {
 	}
 	if len(f.Areas) > 0 {
 		_, _ = fmt.Fprintf(sum, " areas %q", slices.Sorted(slices.Values(f.Areas)))
+	}
+	if f.Asset != "" {
+		_, _ = fmt.Fprintf(sum, " asset %s", f.Asset)
 	}
 	if len(f.IDs) > 0 {
 		_, _ = fmt.Fprintf(sum, " ids %q", f.IDs)

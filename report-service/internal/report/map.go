@@ -48,6 +48,24 @@ func CheckPosition(p *Position, city *Box) error {
 		city.South, city.North, city.West, city.East))
 }
 
+// PlaceIn returns the position at a latitude and a longitude of a file, if it is in a city;
+// nil is the whole globe. Otherwise it returns the kind of the fault, and what must hold.
+func PlaceIn(city *Box, latitude, longitude float64) (p *Position, code, must string) {
+	onGlobe := func(latitude, longitude float64) bool { return math.Abs(latitude) <= 90 && math.Abs(longitude) <= 180 }
+	inCity := func(latitude, longitude float64) bool {
+		return onGlobe(latitude, longitude) && CheckPosition(NewPosition(latitude, longitude), city) == nil
+	}
+	switch {
+	case inCity(latitude, longitude):
+		return NewPosition(latitude, longitude), "", ""
+	case inCity(longitude, latitude):
+		return nil, "swapped", "latitude and longitude must not be swapped; GeoJSON has the longitude first"
+	case onGlobe(latitude, longitude):
+		return nil, "outside", "must be in the city"
+	}
+	return nil, "position", "must be degrees (WGS 84): a latitude from -90 to 90 and a longitude from -180 to 180"
+}
+
 // Zooms of the web's maps: at 0 the globe is 256 pixels wide, and each further
 // one doubles that.
 const (

@@ -91,6 +91,7 @@ type Report struct {
 	Category    Category
 	Position    *Position // nil if the reporter gave none
 	Area        Area      // that has the position
+	Asset       Asset
 	Address     string
 	Privacy     Privacy
 	Visibility  Visibility
@@ -142,6 +143,7 @@ type Draft struct {
 	Category    Category
 	Position    *Position
 	Area        Area // that has the position
+	Asset       Asset
 	Address     string
 	Privacy     Privacy
 	Visibility  Visibility // empty for everybody
@@ -166,6 +168,7 @@ func New(d Draft, by Reporter, now time.Time) (Filing, error) {
 			Category:    d.Category,
 			Position:    d.Position,
 			Area:        d.Area,
+			Asset:       d.Asset,
 			Address:     strings.TrimSpace(d.Address),
 			Privacy:     d.Privacy,
 			Visibility:  cmp.Or(d.Visibility, ForEverybody),

@@ -6,6 +6,6 @@ import "time"
 type SettingChange struct {
 	At      time.Time
 	By      Official       // with an empty name if it is not known
-	Setting string         // categories, departments, calendar or areas
+	Setting string         // categories, departments, calendar, areas, assets
 	Detail  map[string]any // what it changed: ids, counts, days
 }

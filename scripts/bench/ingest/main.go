@@ -9,6 +9,8 @@
 // With -areas it measures the service with so many areas against the same without any,
 // in the same way, each on a database of its own with -filed reports.
 //
+// With -assets it uploads so many things, and measures filings on one against filings on none.
+//
 // With -base it measures two revisions of report-service in the same way, each on
 // a database of its own, and no floor.
 package main
@@ -35,6 +37,7 @@ var (
 	service     = flag.String("service", "../../bin/report-service", "report-service's `program`")
 	migrate     = flag.String("migrate", "../../bin/migrate", "the `program` that migrates")
 	areas       = flag.Int("areas", 0, "areas of the city, to compare with one without any")
+	assets      = flag.Int("assets", 0, "things of the city, to compare filings on one with others")
 	filed       = flag.Int("filed", 100_000, "reports that are there before, with -areas")
 	base        = flag.String("base", "", "report-service's `program` of another revision, to compare with")
 	baseMigrate = flag.String("base-migrate", "", "the `program` that migrates for -base")
@@ -52,6 +55,9 @@ func run(ctx context.Context, b *testbed.Bed) error {
 	}
 	if *areas > 0 {
 		return withAreas(ctx, b, now)
+	}
+	if *assets > 0 {
+		return withAssets(ctx, now)
 	}
 	if *base == "" {
 		return againstFloor(ctx, now)

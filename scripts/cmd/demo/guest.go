@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,9 +21,25 @@ import (
 // look is how often the demo looks whether something is there that no stream tells.
 const look = 20 * time.Millisecond
 
+// A city's lift, for as long as the demo runs.
+const (
+	liftLayer = "demo-lifts"
+	aLift     = `{"type": "Feature", "properties": {"code": "station", "name": "Lift at the station"}, "geometry": {"type": "Point", "coordinates": [106.8, -6.595]}}`
+)
+
+// setLifts replaces the city's lifts by some features, as an operator does.
+func setLifts(ctx context.Context, operator *client.Client, category int32, features string) error {
+	file := json.RawMessage(`{"type": "FeatureCollection", "features": [` + features + `]}`)
+	path := fmt.Sprintf("/reports/assets/%s?category=%d", liftLayer, category)
+	if err := operator.Do(ctx, http.MethodPut, path, file, nil, "Content-Type", "application/geo+json"); err != nil {
+		return fmt.Errorf("upload lifts: %w", err)
+	}
+	return nil
+}
+
 // visit has somebody without an account report something, and the official answer: in a
-// city that takes such reports.
-func (p *play) visit(ctx context.Context, gateway *client.Client, address string, ids map[string]int32) error {
+// city that takes such reports. The code at the lift has the address of the form.
+func (p *play) visit(ctx context.Context, gateway *client.Client, address string, ids map[string]int32) (err error) {
 	p.heading("Somebody without an account scans the code at a broken lift.")
 	guest, err := enterAsGuest(ctx, gateway, address)
 	if problem, ok := errors.AsType[*client.Error](err); ok && takesNoGuests(problem) {
@@ -32,7 +49,26 @@ func (p *play) visit(ctx context.Context, gateway *client.Client, address string
 	if err != nil {
 		return err
 	}
-	in := client.NewReport{Title: "The lift at the station is broken", CategoryID: ids["Other"], PrivacyLevel: "anonymous"}
+	operator, err := gateway.SignIn(ctx, "Pavel", "operator", "")
+	if err != nil {
+		return signInError(err)
+	}
+	if err := setLifts(ctx, operator, ids["Other"], aLift); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, setLifts(context.WithoutCancel(ctx), operator, ids["Other"], "")) }()
+	const lift = liftLayer + "/station"
+	fmt.Fprintf(p.out, "The code is %s/new?asset=%s.\n", strings.TrimSuffix(address, "/"), lift)
+	var scanned struct {
+		Assets []struct {
+			Name     string `json:"name"`
+			Category int32  `json:"category_id"`
+		} `json:"assets"`
+	}
+	if err := guest.Do(ctx, http.MethodGet, "/map/assets?asset="+lift, nil, &scanned); err != nil || len(scanned.Assets) != 1 {
+		return fmt.Errorf("look up a lift: %w", errors.Join(err, fmt.Errorf("%d found", len(scanned.Assets))))
+	}
+	in := client.NewReport{Title: scanned.Assets[0].Name + ": broken", CategoryID: scanned.Assets[0].Category, Asset: lift, PrivacyLevel: "anonymous"}
 	var report client.Report
 	err = p.act(ctx, "—", "reports “"+in.Title+"”", p.people[officialName], "", func() (_ uuid.UUID, _ int64, err error) {
 		report, err = guest.CreateReport(ctx, in, "Idempotency-Key", uuid.NewString())

@@ -645,6 +645,9 @@ type Category struct {
 	// Icon The name of a picture, such as `lamp`; may be empty.
 	Icon string `json:"icon"`
 	ID   int32  `json:"id"`
+
+	// Link The address of a page that says more; only of a signpost that has one.
+	Link string `json:"link,omitempty,omitzero"`
 	Name string `json:"name"`
 
 	// Retired Present if only older reports have it.
@@ -694,10 +697,11 @@ type CategorySetting struct {
 	AcceptsReports bool `json:"accepts_reports"`
 
 	// Icon The name of a picture of the page: `road`, `lamp`, `bin`, `spray`, `tree`, `drop`, `walk`, `car`, `paw`, `noise` or `dots`. Others, and none, show `dots`.
-	Icon    CategoryIcon   `json:"icon"`
-	ID      int32          `json:"id"`
-	Retired bool           `json:"retired"`
-	Texts   []CategoryText `json:"texts"`
+	Icon      CategoryIcon   `json:"icon"`
+	ID        int32          `json:"id"`
+	Retired   bool           `json:"retired"`
+	Signposts []Signpost     `json:"signposts"`
+	Texts     []CategoryText `json:"texts"`
 }
 
 // CategorySettings The city's categories, in their order; retired ones come last.
@@ -1299,8 +1303,11 @@ type NewCategory struct {
 	Icon CategoryIcon `json:"icon,omitempty,omitzero"`
 
 	// ID Absent for a new one.
-	ID    int32          `json:"id,omitempty,omitzero"`
-	Texts []CategoryText `json:"texts"`
+	ID int32 `json:"id,omitempty,omitzero"`
+
+	// Signposts At most one for each area. Without the list they stay as they are.
+	Signposts []Signpost     `json:"signposts,omitempty,omitzero"`
+	Texts     []CategoryText `json:"texts"`
 }
 
 // NewComment A comment on a report.
@@ -2200,6 +2207,25 @@ type Shift struct {
 	//
 	// Examples: 16:00
 	To string `json:"to"`
+}
+
+// Signpost Where people turn instead, in an area.
+type Signpost struct {
+	// Area The code of an area; absent for what is outside of all.
+	//
+	// Examples: harbour
+	Area  string         `json:"area,omitempty,omitzero"`
+	Texts []SignpostText `json:"texts"`
+}
+
+// SignpostText What residents read of a signpost in one language.
+type SignpostText struct {
+	// Language Examples: id
+	Language string `json:"language"`
+	Link     string `json:"link,omitempty,omitzero"`
+
+	// Text Examples: Pelabuhan mengurus lampunya sendiri.
+	Text string `json:"text"`
 }
 
 // Source How a report came for which an official filed it. `inspection`: an official noticed it.

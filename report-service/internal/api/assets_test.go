@@ -148,6 +148,73 @@ func TestCorrectAsset(t *testing.T) {
 	}
 }
 
+// In an area with a signpost a category takes no reports: the list says so before anything is
+// written, and the API afterwards. Elsewhere all is as it was.
+func TestSignpostsInAnArea(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(p *parts) { p.Open311On = true })
+	ann, oskar := token(t, "ann", auth.Resident), token(t, "oskar", auth.Operator)
+	s.setAreas("*", borders)
+	before := s.do(call{method: "GET", path: "/reports/categories", token: oskar})
+	var settings struct {
+		Categories []map[string]any `json:"categories"`
+	}
+	if err := json.Unmarshal(before.body, &settings); err != nil {
+		t.Fatal(err)
+	}
+	put := func(signposts string, status int) {
+		t.Helper()
+		for _, c := range settings.Categories {
+			delete(c, "retired")
+			delete(c, "signposts")
+		}
+		if err := json.Unmarshal([]byte(signposts), new(any)); err != nil {
+			t.Fatal(err)
+		}
+		settings.Categories[0]["signposts"] = json.RawMessage(signposts)
+		body, err := json.Marshal(settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := s.do(call{method: "PUT", path: "/reports/categories", token: oskar, body: string(body), headers: map[string]string{"If-Match": "*"}})
+		if a.StatusCode != status {
+			t.Errorf("%s: %d %s", signposts, a.StatusCode, a.body)
+		}
+	}
+	texts := `"texts": [{"language": "en", "text": "Ask the port.", "link": "https://port.example/"}, {"language": "id", "text": "Tanya pelabuhan."}]`
+	for _, bad := range []string{
+		`[{"area": "nowhere", ` + texts + `}]`, `[{"area": "west", ` + texts + `}, {"area": "west", ` + texts + `}]`,
+		`[{"area": "west", "texts": [{"language": "id", "text": "Tanya pelabuhan."}]}]`, `[{` + strings.ReplaceAll(texts, "https:", "javascript:") + `}]`,
+	} {
+		put(bad, http.StatusBadRequest)
+	}
+	put(`[{"area": "west", `+texts+`}]`, http.StatusOK)
+	const west, east = "latitude=-6.9&longitude=106.5", "latitude=-6.9&longitude=107.5"
+	for query, want := range map[string]bool{"": true, "?" + west: false, "?" + east: true} {
+		list, _ := ok[reportapi.CategoryList](s, call{method: "GET", path: "/categories" + query}, http.StatusOK)
+		if c := list.Categories[0]; c.AcceptsReports != want || !want && (c.Hint != "Ask the port." || c.Link != "https://port.example/") {
+			t.Errorf("categories%s: %+v", query, c)
+		}
+	}
+	s.do(call{method: "GET", path: "/categories?latitude=1"})
+	id := int32(settings.Categories[0]["id"].(float64))
+	for place, want := range map[string]int{
+		`"latitude": -6.9, "longitude": 106.5`: http.StatusConflict, `"latitude": -6.9, "longitude": 107.5`: http.StatusCreated, `"address": "Jl. Braga 1"`: http.StatusCreated,
+	} {
+		a := s.do(call{method: "POST", path: "/reports", token: ann, body: fmt.Sprintf(`{"title": "Dark", "description": "", "category_id": %d, "privacy_level": "public", %s}`, id, place)})
+		if a.StatusCode != want || want == http.StatusConflict && !strings.Contains(string(a.body), "Ask the port. https://port.example/") {
+			t.Errorf("%s: %d %s", place, a.StatusCode, a.body)
+		}
+	}
+	delete(settings.Categories[0], "signposts") // as programs from before send it
+	body, _ := json.Marshal(settings)
+	s.do(call{method: "PUT", path: "/reports/categories", token: oskar, body: string(body), headers: map[string]string{"If-Match": "*"}})
+	again, _ := ok[reportapi.CategorySettings](s, call{method: "GET", path: "/reports/categories", token: oskar}, http.StatusOK)
+	if got := again.Categories[0].Signposts; len(got) != 1 || got[0].Area != "west" || got[0].Texts[0].Link != "https://port.example/" {
+		t.Errorf("the settings: %+v", got)
+	}
+}
+
 // The codes of a layer are printed page by page.
 func TestSheets(t *testing.T) {
 	t.Parallel()

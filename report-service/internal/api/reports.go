@@ -73,7 +73,6 @@ func (h Reports) file(w http.ResponseWriter, r *http.Request, req reportapi.NewR
 	if err != nil {
 		return err
 	}
-	unusable := category.Usable(append([]string{h.languageOf(r)}, h.Languages...)...)
 	draft := report.Draft{
 		Title: req.Title, Description: req.Description, Category: category,
 		Address: req.Address, Privacy: report.Privacy(req.PrivacyLevel), Visibility: report.Visibility(req.Visibility),
@@ -96,6 +95,7 @@ func (h Reports) file(w http.ResponseWriter, r *http.Request, req reportapi.NewR
 		return err
 	}
 	draft.Area = areas.At(draft.Position)
+	unusable := category.In(draft.Area.At(draft.Position)).Usable(append([]string{h.languageOf(r)}, h.Languages...)...)
 	filing, err := report.New(draft, by, time.Now())
 	if err != nil {
 		return err

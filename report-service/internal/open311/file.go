@@ -152,7 +152,11 @@ func (h handlers) read(r *http.Request, form url.Values) (report.Filing, error) 
 	if err != nil {
 		return report.Filing{}, err
 	}
-	if err := category.Usable(h.Languages...); err != nil {
+	area, err := h.AreaAt(r.Context(), place)
+	if err != nil {
+		return report.Filing{}, fmt.Errorf("find area: %w", err)
+	}
+	if err := category.In(area.At(place)).Usable(h.Languages...); err != nil {
 		return report.Filing{}, refuse(http.StatusBadRequest, "service_code: "+err.Error())
 	}
 	if err := report.CheckPosition(place, h.City); err != nil {
@@ -172,7 +176,7 @@ func (h handlers) read(r *http.Request, form url.Values) (report.Filing, error) 
 	}
 	return report.New(report.Draft{
 		Title: cmp.Or(title, category.Text(h.Languages...).Name), Description: story, Category: category,
-		Position: place, Asset: thing, Address: street, Privacy: report.Anonymous,
+		Position: place, Area: area, Asset: thing, Address: street, Privacy: report.Anonymous,
 	}, report.Reporter{}, time.Now())
 }
 

@@ -53,6 +53,8 @@ type Config struct {
 	PerKey     ratelimit.Limit // how often an application may file
 	Errors     service.Errors
 
+	// AreaAt returns the area of a place, which may be nil.
+	AreaAt func(ctx context.Context, p *report.Position) (report.Area, error)
 	// Costly does the work of a list, whose price the client pays.
 	Costly func(ctx context.Context, r *http.Request, work func(ctx context.Context) error) error
 	// Origin returns the address of the city as the client writes it.

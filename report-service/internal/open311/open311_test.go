@@ -123,6 +123,7 @@ func (c *city) serve(t testing.TB) http.Handler {
 		Store: c, Filer: c, Categories: c, CityName: "Kota Bogor", Languages: []string{"en"},
 		City: &report.Box{West: 107, South: -7, East: 108, North: -6}, PerKey: ratelimit.Limit{Turns: 1000, Period: time.Hour},
 		Errors: service.Errors{Log: zerolog.New(io.Discard)},
+		AreaAt: func(context.Context, *report.Position) (report.Area, error) { return report.Area{}, nil },
 		Costly: func(ctx context.Context, _ *http.Request, work func(context.Context) error) error { return work(ctx) },
 		Origin: func(*http.Request) string { return "https://city.example.org" },
 	})

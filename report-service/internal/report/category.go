@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,20 @@ type Category struct {
 	Retired bool                    // whether only reports from before have it
 	Texts   map[string]CategoryText // by language, such as "en"
 	Target  time.Duration           // in which the city intends to finish its work on a report; 0 for none
+	// Signposts say where people turn in some areas instead, in the order of the areas' ids.
+	Signposts []AreaSignpost
+}
+
+// An AreaSignpost takes the place of a category in an area.
+type AreaSignpost struct {
+	Area  int32 // its id; 0 for outside of all
+	Texts map[string]SignpostText
+}
+
+// A SignpostText is what residents read of a signpost in one language.
+type SignpostText struct {
+	Text string
+	Link string // may be empty
 }
 
 // A CategoryText is what residents read of a category in one language.
@@ -25,6 +40,7 @@ type CategoryText struct {
 	Name  string
 	Hint  string // what belongs there, or where to turn instead; may be empty
 	Group string // the heading under which it is listed; empty for none
+	Link  string // of a signpost in an area; empty for none
 }
 
 // Text returns the texts in the first of languages that it has any in. A city that
@@ -38,6 +54,33 @@ func (c Category) Text(languages ...string) CategoryText {
 	return CategoryText{Name: c.Name}
 }
 
+// Nowhere is the area of what has no place; outside of all areas is 0.
+const Nowhere int32 = -1
+
+// At returns the id of the area of a report that may have no position.
+func (a Area) At(p *Position) int32 {
+	if p == nil {
+		return Nowhere
+	}
+	return a.ID
+}
+
+// In returns the category as it is in an area: a signpost there says in the hint where to
+// turn, and nothing can be filed under it.
+func (c Category) In(area int32) Category {
+	i := slices.IndexFunc(c.Signposts, func(s AreaSignpost) bool { return s.Area == area })
+	if i < 0 || !c.Accepts {
+		return c
+	}
+	texts := make(map[string]CategoryText, len(c.Texts))
+	for language, t := range c.Texts {
+		s := c.Signposts[i].Texts[language]
+		texts[language] = CategoryText{Name: t.Name, Group: t.Group, Hint: s.Text, Link: s.Link}
+	}
+	c.Accepts, c.Texts = false, texts
+	return c
+}
+
 // Usable returns an error if nothing can be filed under the category. A signpost's
 // says where to turn, in the first of languages that it has.
 func (c Category) Usable(languages ...string) error {
@@ -47,7 +90,7 @@ func (c Category) Usable(languages ...string) error {
 	case !c.Accepts && text.Hint == "":
 		return fault.New(Signpost, text.Name+" takes no reports")
 	case !c.Accepts:
-		return fault.New(Signpost, text.Hint)
+		return fault.New(Signpost, strings.TrimSpace(text.Hint+" "+text.Link))
 	}
 	return nil
 }
@@ -103,6 +146,11 @@ func CheckCategories(categories []Category, languages []string) error {
 				return fault.NewInvalid(at+"texts", fmt.Sprintf("has a name that another category has in the language %s", language))
 			}
 			names[key] = true
+			for j, s := range c.Signposts {
+				if s.Texts[language].Text == "" {
+					return fault.NewInvalid(fmt.Sprintf("%ssignposts/%d/texts", at, j), fmt.Sprintf("must have a text in each of the city's languages (%s); %s is missing", strings.Join(languages, ", "), language))
+				}
+			}
 		}
 	}
 	if !accepts {
@@ -114,5 +162,7 @@ func CheckCategories(categories []Category, languages []string) error {
 // Same reports whether residents see no difference between c and other, wherever they
 // are in the list.
 func (c Category) Same(other Category) bool {
-	return c.Icon == other.Icon && c.Accepts == other.Accepts && c.Retired == other.Retired && maps.Equal(c.Texts, other.Texts)
+	sameSignpost := func(a, b AreaSignpost) bool { return a.Area == b.Area && maps.Equal(a.Texts, b.Texts) }
+	return c.Icon == other.Icon && c.Accepts == other.Accepts && c.Retired == other.Retired && maps.Equal(c.Texts, other.Texts) &&
+		slices.EqualFunc(c.Signposts, other.Signposts, sameSignpost)
 }

@@ -28,6 +28,12 @@ func (s *Categories) List(ctx context.Context) (report.CategoryList, error) {
 	return cache.list, err
 }
 
+// ByID returns the categories by their ids as they are now.
+func (s *Categories) ByID(ctx context.Context) (map[int32]report.Category, error) {
+	cache, err := s.city.readCategories(ctx, 0)
+	return cache.byID, err
+}
+
 // Category returns the category with the id, or a fault.Invalid error. An id that is not
 // in the cache is queried at once.
 func (s *Categories) Category(ctx context.Context, id int32) (report.Category, error) {
@@ -108,6 +114,10 @@ func replaceCategories(ctx context.Context, tx pgx.Tx, before categoryCache, cat
 			on conflict (id) do update set name = excluded.name, position = excluded.position, icon = excluded.icon,
 				accepts_reports = excluded.accepts_reports, retired_at = null`, c.ID, c.Name, i+1, c.Icon, c.Accepts)
 		rows.Queue(`delete from category_texts where category_id = $1`, c.ID)
+		rows.Queue(`delete from category_signposts where category_id = $1`, c.ID)
+		for _, s := range c.Signposts {
+			rows.Queue(`insert into category_signposts (category_id, area_id, texts) values ($1, $2, $3)`, c.ID, s.Area, s.Texts)
+		}
 		for language, t := range c.Texts {
 			rows.Queue(`insert into category_texts (category_id, language, name, hint, group_name) values ($1, $2, $3, $4, $5)`,
 				c.ID, language, t.Name, t.Hint, t.Group)
@@ -184,13 +194,16 @@ type categoryRow struct {
 	Retired    bool
 	Target     time.Duration
 	Texts      map[string]report.CategoryText
+	Signposts  []report.AreaSignpost
 }
 
 func selectCategories(ctx context.Context, q pgpool.Querier) (cache categoryCache, err error) {
 	rows, err := pgpool.Collect(ctx, q, "select categories", pgx.RowToStructByPos[categoryRow], `
 		select l.revision, c.id, c.name, c.icon, c.accepts_reports, c.retired_at is not null, coalesce(c.target_hours, 0) * interval '1 hour',
 			coalesce((select jsonb_object_agg(t.language, jsonb_build_object('Name', t.name, 'Hint', t.hint, 'Group', t.group_name))
-				from category_texts t where t.category_id = c.id), '{}')
+				from category_texts t where t.category_id = c.id), '{}'),
+			coalesce((select jsonb_agg(jsonb_build_object('Area', s.area_id, 'Texts', s.texts) order by s.area_id)
+				from category_signposts s where s.category_id = c.id), '[]')
 		from categories c, category_list l
 		order by c.retired_at is not null, c.position, c.id`)
 	if err != nil {
@@ -199,7 +212,7 @@ func selectCategories(ctx context.Context, q pgpool.Querier) (cache categoryCach
 	cache.byID = make(map[int32]report.Category, len(rows))
 	for _, r := range rows {
 		c := report.Category{
-			ID: r.ID, Name: r.Name, Icon: r.Icon, Accepts: r.Accepts, Retired: r.Retired, Texts: r.Texts, Target: r.Target,
+			ID: r.ID, Name: r.Name, Icon: r.Icon, Accepts: r.Accepts, Retired: r.Retired, Texts: r.Texts, Target: r.Target, Signposts: r.Signposts,
 		}
 		cache.list.Revision, cache.list.Categories = r.Revision, append(cache.list.Categories, c)
 		cache.byID[c.ID] = c

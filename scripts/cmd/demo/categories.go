@@ -22,6 +22,7 @@ type (
 		Icon    string         `json:"icon"`
 		Accepts bool           `json:"accepts_reports"`
 		Texts   []categoryText `json:"texts"`
+		Posts   []any          `json:"signposts,omitempty"`
 		Retired bool           `json:"retired,omitempty"` // never sent
 	}
 	categoryText struct {

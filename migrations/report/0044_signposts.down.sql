@@ -1,0 +1,2 @@
+drop index reports_alike;
+drop table category_signposts;

@@ -1160,6 +1160,12 @@ type KeptResolved struct {
 // Examples: 2026-12-11
 type LastDay = string
 
+// LikelyOriginal A report that another is perhaps a duplicate of.
+type LikelyOriginal struct {
+	ID    uuid.UUID `json:"id"`
+	Title string    `json:"title"`
+}
+
 // MadeOpen311Key A key that was made.
 type MadeOpen311Key struct {
 	ID uuid.UUID `json:"id"`
@@ -2350,6 +2356,9 @@ type Task struct {
 
 	// OverdueLevel How many times the target is over, up to 3.
 	OverdueLevel int32 `json:"overdue_level"`
+
+	// PerhapsOf An older open report on what is probably the same, by category, place, thing, time and words; absent for none. `PUT /reports/{id}/duplicate-of` with its id as `original` merges them.
+	PerhapsOf *LikelyOriginal `json:"perhaps_of,omitempty"`
 
 	// Photos The photos that everybody sees, oldest first; `GET /photos/{id}/320.jpg` is a small one.
 	Photos []uuid.UUID `json:"photos"`

@@ -215,6 +215,38 @@ func TestSignpostsInAnArea(t *testing.T) {
 	}
 }
 
+// The queue names the older report that another is probably a duplicate of; one request merges
+// them, after which it is named no more.
+func TestPerhapsOf(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	ann, olga := token(t, "ann", auth.Resident), token(t, "olga", auth.Official)
+	file := func(title, more string) reportapi.Report {
+		rep, _ := ok[reportapi.Report](s, call{method: "POST", path: "/reports", token: ann, body: `{"title": "` + title +
+			`", "description": "", "category_id": 2, "latitude": -6.9, "longitude": 107.6, "privacy_level": "anonymous"` + more + `}`}, http.StatusCreated)
+		return rep
+	}
+	secret := file("Lamp is dark", `, "visibility": "officials"`) // it would tell its duplicates' reporters how it ends
+	first, again, other := file("Lamp is dark", ""), file("The lamp is dark again", ""), file("Hole in the road", "")
+	perhaps := func() map[string]string {
+		page, _ := ok[reportapi.TaskPage](s, call{method: "GET", path: "/reports/queue", token: olga}, http.StatusOK)
+		found := make(map[string]string)
+		for _, r := range page.Reports {
+			if r.PerhapsOf != nil {
+				found[r.ID.String()] = r.PerhapsOf.ID.String()
+			}
+		}
+		return found
+	}
+	if got := perhaps(); len(got) != 1 || got[again.ID.String()] != first.ID.String() {
+		t.Errorf("%v, want %s of %s, and nothing of %s or %s", got, again.ID, first.ID, secret.ID, other.ID)
+	}
+	work, _ := ok[reportapi.Work](s, call{method: "PUT", path: "/reports/" + again.ID.String() + "/duplicate-of", token: olga, body: `{"original": "` + first.ID.String() + `"}`}, http.StatusOK)
+	if got := perhaps(); len(got) != 0 || work.Report.PerhapsOf != nil {
+		t.Errorf("once merged: %v, %+v", got, work.Report.PerhapsOf)
+	}
+}
+
 // The codes of a layer are printed page by page.
 func TestSheets(t *testing.T) {
 	t.Parallel()

@@ -18,6 +18,7 @@ type Queue struct {
 		queueReader
 		Counts(ctx context.Context, f report.Filter) (report.Counts, error)
 		Waiting(ctx context.Context) (report.Waiting, error)
+		MarkLikely(ctx context.Context, tasks []report.Task) error
 	}
 	Reports interface {
 		Map(ctx context.Context, f report.Filter, grid report.Grid, maxPoints int) (report.Map, error)
@@ -50,8 +51,10 @@ func (h Queue) listQueue(w http.ResponseWriter, r *http.Request) error {
 	var queue report.Queue
 	if !findsNothing {
 		err = h.Gates.doFor(filter, r, func(ctx context.Context) (err error) {
-			queue, err = h.Workbench.Queue(ctx, filter, after, intParam(r, "limit"))
-			return err
+			if queue, err = h.Workbench.Queue(ctx, filter, after, intParam(r, "limit")); err != nil {
+				return err
+			}
+			return h.Workbench.MarkLikely(ctx, queue.Tasks)
 		})
 	}
 	if err != nil {

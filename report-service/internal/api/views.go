@@ -113,6 +113,9 @@ func taskOf(t report.Task) reportapi.Task {
 	if t.Original != nil {
 		out.DuplicateOf = *t.Original
 	}
+	if t.Perhaps != nil {
+		out.PerhapsOf = &reportapi.LikelyOriginal{ID: t.Perhaps.ID, Title: t.Perhaps.Title}
+	}
 	if t.Department != nil {
 		out.DepartmentID, out.DepartmentName = t.Department.ID, t.Department.Name
 	}

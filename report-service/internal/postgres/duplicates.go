@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/platform/backoff"
@@ -68,6 +69,40 @@ func (s *Duplicates) Set(ctx context.Context, id, original uuid.UUID, by report.
 	})
 	if err == nil {
 		s.db.follow()
+	}
+	return err
+}
+
+// likelySQL selects open reports t that may be marked as duplicates, each with those before it
+// that may be their originals. reports_alike has as many of these as are open.
+const likelySQL = `
+	select t.id, t.title, t.description, t.latitude, t.longitude, t.asset_id, t.created_at,
+		o.id, o.title, o.description, o.latitude, o.longitude, o.asset_id, o.created_at
+	from reports t cross join lateral (
+		select r.* from reports r
+		where r.category_id = t.category_id and r.latitude between t.latitude - $2 and t.latitude + $2 and abs(r.longitude - t.longitude) < $2 * 3
+			and r.status in ('pending', 'in_progress') and r.hidden_reason is null and r.duplicate_of is null
+			and r.id <> t.id and r.created_at <= t.created_at and r.created_at > t.created_at - $3::interval
+		order by r.created_at desc limit 30) o
+	where t.id = any($1) and t.status in ('pending', 'in_progress') and t.duplicate_of is null and t.withdrawn_at is null
+		and not exists (select from reports d where d.duplicate_of = t.id)
+	order by t.id, o.created_at, o.id`
+
+// MarkLikely marks the tasks that are probably duplicates of older reports.
+func (s *Workbench) MarkLikely(ctx context.Context, tasks []report.Task) error {
+	ids := array(tasks, func(t report.Task) pgtype.UUID { return key(t.ID) })
+	var task, older report.Likeness
+	places := func(l *report.Likeness) []any {
+		return []any{&l.ID, &l.Title, &l.Description, &l.Position.Latitude, &l.Position.Longitude, &l.Asset, &l.CreatedAt}
+	}
+	subjects, originals := make(map[uuid.UUID]report.Likeness), make(map[uuid.UUID][]report.Likeness)
+	err := pgpool.ForEach(ctx, s.db.pool, "select likely duplicates", append(places(&task), places(&older)...), func() error {
+		subjects[task.ID] = task
+		originals[task.ID] = append(originals[task.ID], older)
+		return nil
+	}, likelySQL, ids, report.LikelyMetres/metresPerDegree, report.LikelyTime)
+	for i, t := range tasks {
+		tasks[i].Perhaps = subjects[t.ID].PerhapsOf(originals[t.ID])
 	}
 	return err
 }

@@ -19,6 +19,11 @@ func (s *Workbench) Details(ctx context.Context, id uuid.UUID) (report.TaskDetai
 	if err = pgpool.Found(err, "select work", report.ErrNotFound); err != nil {
 		return report.TaskDetails{}, err
 	}
+	likely := []report.Task{task}
+	if err := s.MarkLikely(ctx, likely); err != nil {
+		return report.TaskDetails{}, err
+	}
+	task = likely[0]
 	// The first entry of the history is the filing, which is not an official's
 	// act.
 	acts, err := pgpool.Collect(ctx, s.db.pool, "select acts", func(row pgx.CollectableRow) (a report.Act, err error) {

@@ -96,6 +96,7 @@ type Task struct {
 	Abuse      int64         // complaints that no official has settled
 	Comments   int64         // that no official has seen
 	Disputed   bool          // a reporter says that it is not fixed, and no official has acted since
+	Perhaps    *Likeness     // of which it is probably a duplicate; nil for none, or where nobody looked
 }
 
 // A Queue is a part of the officials' list.

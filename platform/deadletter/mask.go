@@ -101,7 +101,7 @@ var shownWords = []string{
 	string(event.Pending), string(event.InProgress), string(event.Resolved), string(event.Rejected),
 	string(event.Public), string(event.Anonymous), string(event.Upvote), string(event.Downvote),
 	string(event.PhotoUnsupported), string(event.PhotoTooLarge), string(event.PhotoDamaged), string(event.PhotoInfected),
-	string(event.PhotoUnsuitable), string(event.PhotoFailed), string(event.ShownAgain), string(event.Redacted), string(event.NameHidden), string(event.Withdrawn),
+	string(event.PhotoUnsuitable), string(event.PhotoFailed), string(event.ShownAgain), string(event.Redacted), string(event.NameHidden), string(event.Withdrawn), string(event.WordsRemoved),
 }
 
 func maskText(text string) string {

@@ -36,7 +36,7 @@ const (
 )
 
 // A Moderation is a decision about the public parts of a report, by an official unless
-// it is NameHidden or Withdrawn.
+// it is NameHidden, Withdrawn or WordsRemoved.
 type Moderation string
 
 // The moderations.
@@ -51,6 +51,9 @@ const (
 	// Restricted shows the report to officials and its reporter alone. For everybody else
 	// it is Hidden.
 	Restricted Moderation = "private"
+	// WordsRemoved is nobody's decision: the report was closed long ago, and has its
+	// reference instead of a title from now on.
+	WordsRemoved Moderation = "words_removed"
 )
 
 // StatusUpdate says that an official moved a report to another status, or replied
@@ -158,7 +161,7 @@ func (m *ReportModerated) Validate() error {
 	return m.check(
 		positive("category_id", m.CategoryID),
 		rule{!slices.ContainsFunc(m.RedactedNotes, func(version int64) bool { return version < 1 }), "redacted_notes", "a positive number"},
-		oneOf("action", m.Action, Hidden, ShownAgain, Redacted, NameHidden, Withdrawn, Restricted),
+		oneOf("action", m.Action, Hidden, ShownAgain, Redacted, NameHidden, Withdrawn, Restricted, WordsRemoved),
 	)
 }
 

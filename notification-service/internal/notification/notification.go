@@ -135,6 +135,9 @@ func Of(m event.Message, recipient string) *Effect {
 	if moderated, ok := m.(*event.ReportModerated); ok {
 		effect.Moderated, effect.Feed.Note = moderated, ""
 		effect.Public = !data.Private && (!moderated.Hidden || moderated.Action == event.Hidden || moderated.Action == event.Withdrawn)
+		if moderated.Action == event.WordsRemoved { // nothing has happened to it
+			effect.Public = false
+		}
 		if moderated.Action == event.Restricted { // everybody could see it until now
 			effect.Public, effect.Feed.Private, effect.Feed.Action = true, false, event.Hidden
 		}

@@ -139,9 +139,9 @@ func (s *Effects) Apply(ctx context.Context, queue string, batch []Message) (App
 	}
 	// After the notifications: if the process dies before, the message comes again.
 	for _, m := range batch {
-		if moderated := m.Value.Moderated; moderated != nil && moderated.Action == event.Withdrawn {
-			if _, err := s.pool.Exec(ctx, `delete from follows where report_id = $1`, moderated.ReportID); err != nil {
-				return Applied{}, fmt.Errorf("end follows: %w", err)
+		if moderated := m.Value.Moderated; moderated != nil && (moderated.Action == event.Withdrawn || moderated.Action == event.WordsRemoved) {
+			if err := pgpool.Exec(ctx, s.pool, "end follows", `delete from follows where report_id = $1`, moderated.ReportID); err != nil {
+				return Applied{}, err
 			}
 		}
 	}

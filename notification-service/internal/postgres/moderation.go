@@ -29,7 +29,7 @@ const moderatedData = `(
 const moderatedBody = `convert_to((convert_from(d.body, 'UTF8')::jsonb || jsonb_build_object('data',
   (convert_from(d.body, 'UTF8')::jsonb -> 'data')
     - case when m.hidden or d.report_version = any(m.redacted_notes) then '{note}'::text[] else '{}' end
-    - case when m.hidden then '{position,previous_position,asset}'::text[] else '{}' end
+    - case when m.hidden or m.words_removed then '{position,previous_position,asset}'::text[] else '{}' end
     || jsonb_build_object('report_title', m.title)))::text, 'UTF8')`
 
 // moderateDeliveries rewrites the deliveries to webhooks about the reports $1, and
@@ -75,16 +75,18 @@ func (s *Effects) moderate(ctx context.Context, batch []Message) error {
 			continue
 		}
 		replace.Queue(`
-			insert into moderated_reports as r (report_id, version, hidden, title, redacted_notes, anonymous, withdrawn) values ($1, $2, $3, $4, coalesce($5::bigint[], '{}'), $6, $7)
+			insert into moderated_reports as r (report_id, version, hidden, title, redacted_notes, anonymous, withdrawn, words_removed)
+			values ($1, $2, $3, $4, coalesce($5::bigint[], '{}'), $6, $7, $8)
 			on conflict (report_id) do update set
 			  version = greatest(r.version, excluded.version), anonymous = r.anonymous or excluded.anonymous,
-			  withdrawn = r.withdrawn or excluded.withdrawn,
+			  withdrawn = r.withdrawn or excluded.withdrawn, words_removed = r.words_removed or excluded.words_removed,
 			  hidden = case when r.version < excluded.version then excluded.hidden else r.hidden end,
 			  title = case when r.version < excluded.version then excluded.title else r.title end,
 			  redacted_notes = case when r.version < excluded.version then excluded.redacted_notes else r.redacted_notes end
-			where r.version < excluded.version or excluded.anonymous and not r.anonymous or excluded.withdrawn and not r.withdrawn`,
+			where r.version < excluded.version or excluded.anonymous and not r.anonymous or excluded.withdrawn and not r.withdrawn
+				or excluded.words_removed and not r.words_removed`,
 			moderated.ReportID, moderated.ReportVersion, moderated.Hidden, moderated.ReportTitle, moderated.RedactedNotes,
-			moderated.Action == event.NameHidden, moderated.Action == event.Withdrawn)
+			moderated.Action == event.NameHidden || moderated.Action == event.WordsRemoved, moderated.Action == event.Withdrawn, moderated.Action == event.WordsRemoved)
 	}
 	replace.Queue(`
 		with ordered as materialized (

@@ -19,18 +19,25 @@ import (
 	"github.com/cityconnect/cityconnect/platform/text"
 )
 
+// A forgotten is what messages about a report are not to have any more: the reporter's
+// name, or, with a title, all that people wrote and where exactly it was.
+type forgotten struct {
+	report uuid.UUID
+	title  string // the report's reference, in place of the words; empty where they stay
+}
+
 // nameless returns the body of a message as it would have been, had the report been
-// anonymous; changed says whether that is different. Of a body that is not a JSON object
+// anonymous, or had no words; changed says whether that is different. Of a body that is not a JSON object
 // nobody knows which words name somebody, and how many of them there are tells who it may
 // be: it keeps the report's id alone. No consumer can read such a body, so that nothing is
 // lost that could have had an effect.
-func nameless(body []byte, report uuid.UUID) (_ []byte, changed bool) {
+func (f forgotten) nameless(body []byte) (_ []byte, changed bool) {
 	value, err := text.JSON(body)
 	object, ok := value.(map[string]any)
 	if err != nil || !ok {
-		return []byte(`{"report_id":"` + report.String() + `"}`), true
+		return []byte(`{"report_id":"` + f.report.String() + `"}`), true
 	}
-	if !removeNames(object, report, 0) {
+	if !f.removeNames(object, 0) {
 		return body, false
 	}
 	if body, err = json.Marshal(object); err != nil {
@@ -45,17 +52,25 @@ const maxNested = 3
 
 // removeNames takes the names out of an object, and out of all that is in it. The object
 // is in a text in a text, nested times.
-func removeNames(object map[string]any, report uuid.UUID, nested int) (changed bool) {
+func (f forgotten) removeNames(object map[string]any, nested int) (changed bool) {
 	for name, item := range object {
-		switch strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name)) {
+		switch key := strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name)); key {
 		case "reporterid", "reportername":
 			delete(object, name)
 			changed = true
 		case "privacylevel":
 			changed = changed || item != string(event.Anonymous)
 			object[name] = string(event.Anonymous)
+		case "reporttitle", "note", "latitude", "longitude", "previouslatitude", "previouslongitude", "asset":
+			if f.title == "" {
+				continue
+			}
+			changed = true
+			if delete(object, name); key == "reporttitle" {
+				object[name] = f.title
+			}
 		default:
-			without, different := withoutNames(item, report, nested)
+			without, different := f.withoutNames(item, nested)
 			object[name], changed = without, changed || different
 		}
 	}
@@ -63,13 +78,13 @@ func removeNames(object map[string]any, report uuid.UUID, nested int) (changed b
 }
 
 // withoutNames does so for any value.
-func withoutNames(value any, report uuid.UUID, nested int) (_ any, changed bool) {
+func (f forgotten) withoutNames(value any, nested int) (_ any, changed bool) {
 	switch v := value.(type) {
 	case map[string]any:
-		return v, removeNames(v, report, nested)
+		return v, f.removeNames(v, nested)
 	case []any:
 		for i, item := range v {
-			without, different := withoutNames(item, report, nested)
+			without, different := f.withoutNames(item, nested)
 			v[i], changed = without, changed || different
 		}
 	case string: // which may hold JSON of its own
@@ -80,7 +95,7 @@ func withoutNames(value any, report uuid.UUID, nested int) (_ any, changed bool)
 		if err != nil || nested == maxNested {
 			return "", true
 		}
-		if inner, changed = withoutNames(inner, report, nested+1); changed {
+		if inner, changed = f.withoutNames(inner, nested+1); changed {
 			text, err := json.Marshal(inner)
 			if err != nil {
 				panic(err) // it was JSON before
@@ -92,15 +107,19 @@ func withoutNames(value any, report uuid.UUID, nested int) (_ any, changed bool)
 }
 
 // hideNames takes the reporters' names out of dead letters and delayed messages about
-// the reports of which the batch says so. Notifications and deliveries have no names.
+// the reports of which the batch says so, or all words. Notifications and deliveries have no names.
 func hideNames(ctx context.Context, tx pgx.Tx, batch []Message) error {
 	for _, m := range batch {
 		moderated := m.Value.Moderated
-		if moderated == nil || moderated.Action != event.NameHidden {
+		if moderated == nil || moderated.Action != event.NameHidden && moderated.Action != event.WordsRemoved {
 			continue
 		}
+		f := forgotten{report: moderated.ReportID}
+		if moderated.Action == event.WordsRemoved {
+			f.title = moderated.ReportTitle
+		}
 		for _, table := range []string{"dead_letters", "delayed_messages"} {
-			if err := hideNameIn(ctx, tx, table, moderated.ReportID); err != nil {
+			if err := f.hideIn(ctx, tx, table); err != nil {
 				return err
 			}
 		}
@@ -108,20 +127,20 @@ func hideNames(ctx context.Context, tx pgx.Tx, batch []Message) error {
 	return nil
 }
 
-// hideNameIn does so in one table. A row is found by the report's id in its body.
-func hideNameIn(ctx context.Context, tx pgx.Tx, table string, report uuid.UUID) error {
+// hideIn does so in one table. A row is found by the report's id in its body.
+func (f forgotten) hideIn(ctx context.Context, tx pgx.Tx, table string) error {
 	type row struct {
 		At   string // where it is, until the end of the transaction
 		Body []byte
 	}
 	rows, err := pgpool.Collect(ctx, tx, "find messages", pgx.RowToStructByPos[row],
 		`select ctid::text, body from `+table+` where position(convert_to($1, 'UTF8') in body) > 0
-			or position(convert_to(upper($1), 'UTF8') in body) > 0 for update`, report.String())
+			or position(convert_to(upper($1), 'UTF8') in body) > 0 for update`, f.report.String())
 	if err != nil {
 		return err
 	}
 	for _, r := range rows {
-		body, changed := nameless(r.Body, report)
+		body, changed := f.nameless(r.Body)
 		if !changed {
 			continue
 		}
@@ -180,17 +199,18 @@ func (s *Erased) hideNamesIn(ctx context.Context, letters []deadletter.Letter) e
 			of[id] = append(of[id], i)
 		}
 	}
-	hidden, err := pgpool.Collect(ctx, s.pool, "read hidden names", pgx.RowTo[uuid.UUID],
-		`select report_id from moderated_reports where anonymous and report_id = any($1)`, slices.Collect(maps.Keys(of)))
+	hidden, err := pgpool.Collect(ctx, s.pool, "read hidden names", func(row pgx.CollectableRow) (f forgotten, err error) {
+		return f, row.Scan(&f.report, &f.title)
+	}, `select report_id, case when words_removed then title else '' end from moderated_reports where anonymous and report_id = any($1)`, slices.Collect(maps.Keys(of)))
 	if err != nil {
 		return err
 	}
-	for _, report := range hidden {
-		for _, i := range of[report] {
+	for _, f := range hidden {
+		for _, i := range of[f.report] {
 			if !isObject(letters[i].Body) {
 				forgetPlace(&letters[i])
 			}
-			letters[i].Body, _ = nameless(letters[i].Body, report)
+			letters[i].Body, _ = f.nameless(letters[i].Body)
 		}
 	}
 	return nil

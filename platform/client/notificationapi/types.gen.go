@@ -113,12 +113,13 @@ const (
 
 // Defines values for Moderation.
 const (
-	ModerationHidden     Moderation = "hidden"
-	ModerationNameHidden Moderation = "name_hidden"
-	ModerationPrivate    Moderation = "private"
-	ModerationRedacted   Moderation = "redacted"
-	ModerationShown      Moderation = "shown"
-	ModerationWithdrawn  Moderation = "withdrawn"
+	ModerationHidden       Moderation = "hidden"
+	ModerationNameHidden   Moderation = "name_hidden"
+	ModerationPrivate      Moderation = "private"
+	ModerationRedacted     Moderation = "redacted"
+	ModerationShown        Moderation = "shown"
+	ModerationWithdrawn    Moderation = "withdrawn"
+	ModerationWordsRemoved Moderation = "words_removed"
 )
 
 // Defines values for NewWebhookScopes.
@@ -780,7 +781,7 @@ type FeedEvent struct {
 	// it, shown it again, or put other words in the place of some; or its reporter
 	// has hidden the name (`name_hidden`) or withdrawn the report (`withdrawn`). To its reporter it is
 	// `private` when officials have restricted it to themselves and the reporter: to all others it is `hidden`. The title of a hidden report is its
-	// reference number.
+	// reference number. Webhooks also get `words_removed`, long after the end of a report, of which nobody is notified.
 	Action Moderation `json:"action,omitempty,omitzero"`
 
 	// ByReporter Of a correction: whether the reporter did it.
@@ -976,7 +977,7 @@ type MissingMessageState = string
 // it, shown it again, or put other words in the place of some; or its reporter
 // has hidden the name (`name_hidden`) or withdrawn the report (`withdrawn`). To its reporter it is
 // `private` when officials have restricted it to themselves and the reporter: to all others it is `hidden`. The title of a hidden report is its
-// reference number.
+// reference number. Webhooks also get `words_removed`, long after the end of a report, of which nobody is notified.
 type Moderation string
 
 // NewAppearance How the city looks and writes.
@@ -1066,7 +1067,7 @@ type Notification struct {
 	// it, shown it again, or put other words in the place of some; or its reporter
 	// has hidden the name (`name_hidden`) or withdrawn the report (`withdrawn`). To its reporter it is
 	// `private` when officials have restricted it to themselves and the reporter: to all others it is `hidden`. The title of a hidden report is its
-	// reference number.
+	// reference number. Webhooks also get `words_removed`, long after the end of a report, of which nobody is notified.
 	Action Moderation `json:"action,omitempty,omitzero"`
 
 	// AskedBy The id of the official who asked, in the officials' stream.
@@ -1918,7 +1919,7 @@ type WebhookReportModerated struct {
 		// it, shown it again, or put other words in the place of some; or its reporter
 		// has hidden the name (`name_hidden`) or withdrawn the report (`withdrawn`). To its reporter it is
 		// `private` when officials have restricted it to themselves and the reporter: to all others it is `hidden`. The title of a hidden report is its
-		// reference number.
+		// reference number. Webhooks also get `words_removed`, long after the end of a report, of which nobody is notified.
 		Action Moderation `json:"action"`
 
 		// Asset The thing of the city that it is about, as `layer/code`.

@@ -50,10 +50,6 @@ const costlyShare = 5
 
 func newEdge(ctx context.Context, c *core, cfg config.Config) (*edge, error) {
 	log := c.Log
-	files, storage, err := openPhotos(cfg, log)
-	if err != nil {
-		return nil, err
-	}
 	verifier, err := auth.New(ctx, cfg.Auth, log, auth.RefuseErased(c.eraser.Erased), auth.RefuseAdopted(c.guests.Adopted))
 	if err != nil {
 		return nil, fmt.Errorf("set up sign-in: %w", err)
@@ -61,15 +57,15 @@ func newEdge(ctx context.Context, c *core, cfg config.Config) (*edge, error) {
 	gates := api.NewGates(int(c.Pool.Config().MaxConns) / costlyShare)
 	city := api.City{Name: string(cfg.CityName), Languages: cfg.Languages, Bounds: cfg.City, Categories: c.categories, Areas: c.areas}
 	e := &edge{health: service.NewHealth(log, service.Details{
-		Features: map[string]bool{"photos": files != nil, "comments": bool(cfg.Comments), "map_bounds": cfg.City != nil, "open311": bool(cfg.Open311), "guests": bool(cfg.Auth.Guests)},
+		Features: map[string]bool{"photos": c.files != nil, "comments": bool(cfg.Comments), "map_bounds": cfg.City != nil, "open311": bool(cfg.Open311), "guests": bool(cfg.Auth.Guests)},
 		Schema:   func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, c.Pool) },
-	}, slices.Concat(verifier.Checks(), storage, c.checks())...)}
+	}, slices.Concat(verifier.Checks(), c.storage, c.checks())...)}
 	photos := cfg.Topology.Queue(event.PhotoUploadedKey)
 	compared := reconciliation.NewResults(c.Pool, outbox.AuditClosing)
 	c.Metrics.MustRegister(compared)
 	var stored func(context.Context) error
-	if len(storage) > 0 {
-		stored = monitor.Sparingly(storageEvery, storage[0].Probe)
+	if len(c.storage) > 0 {
+		stored = monitor.Sparingly(storageEvery, c.storage[0].Probe)
 	}
 	e.broker = monitor.NewBroker(rabbit.Config{URL: cfg.RabbitURL, Name: "monitor", Log: log}, photos)
 	e.monitor = monitor.New(api.HealthParts(api.HealthConfig{
@@ -86,7 +82,7 @@ func newEdge(ctx context.Context, c *core, cfg config.Config) (*edge, error) {
 	e.people = api.NewPeople(c.workbench, log)
 	e.handler, err = api.New(
 		api.Server{Auth: verifier, Health: e.health, Metrics: c.Metrics, Log: log, Open311: open311, People: e.people},
-		append(c.forResidents(cfg, city, gates, verifier, files, log),
+		append(c.forResidents(cfg, city, gates, verifier, log),
 			append(c.forOfficials(cfg, city, gates), applications.Operations(),
 				api.Outbox{Store: c.outbox, Relay: c.relay, Story: story.NewStore(c.Pool, photos), History: c.history}.Operations(),
 				api.ScheduleAudit{Upkeep: c.upkeep}.Operations(),
@@ -110,7 +106,7 @@ func (c *core) history(ctx context.Context, span time.Duration) (history.History
 }
 
 // forResidents are the parts of the API that residents use, and everybody.
-func (c *core) forResidents(cfg config.Config, city api.City, gates api.Gates, verifier *auth.Verifier, files api.Files, log zerolog.Logger) []openapi.Operations {
+func (c *core) forResidents(cfg config.Config, city api.City, gates api.Gates, verifier *auth.Verifier, log zerolog.Logger) []openapi.Operations {
 	var comments *postgres.Comments
 	if cfg.Comments {
 		comments = postgres.NewComments(c.db)
@@ -129,7 +125,7 @@ func (c *core) forResidents(cfg config.Config, city api.City, gates api.Gates, v
 		api.Previews{City: city, Reports: c.reports}.Operations(),
 		api.Votes{Reports: c.reports, PerUser: cfg.VotesPerUser, Guests: guests}.Operations(),
 		api.Comments{Store: comments, PerUser: cfg.CommentsPerUser, Guests: guests}.Operations(),
-		api.Photos{Store: postgres.NewPhotos(c.db), Files: files, Log: log}.Operations(),
+		api.Photos{Store: postgres.NewPhotos(c.db), Files: c.files, Log: log}.Operations(),
 		api.Questions{Store: c.questions, PerUser: cfg.ReportsPerUser}.Operations(),
 		api.OwnData{Upkeep: c.upkeep, Gates: gates}.Operations(),
 	}
@@ -174,7 +170,7 @@ func (c *core) checks() []service.Check {
 
 // openPhotos returns the storage of photos with its health check, or nothing in
 // a city whose reports have no photos.
-func openPhotos(cfg config.Config, log zerolog.Logger) (api.Files, []service.Check, error) {
+func openPhotos(cfg config.Config, log zerolog.Logger) (blob.Store, []service.Check, error) {
 	if cfg.PhotoStore == "" {
 		return nil, nil, nil
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/report-service/internal/blob"
 	"github.com/cityconnect/cityconnect/report-service/internal/config"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
@@ -95,6 +96,8 @@ type core struct {
 	restores   *restore.Watch
 	writes     *pgpool.Writes
 	eraser     *erasure.Eraser
+	files      blob.Store // nil in a city whose reports have no photos
+	storage    []service.Check
 	schedules  *schedule.Scheduler
 	past       *history.Recorder
 }
@@ -122,9 +125,13 @@ func newCore(base *program.Base, cfg config.Config) (*core, error) {
 	c.writes = pgpool.NewWrites(pool, tables, log)
 	c.restores = restore.New(pool, c.upkeep.StartOver, log)
 	c.eraser = erasure.New(pool, cfg.Keys, c.upkeep.ErasureSteps(), log)
+	if c.files, c.storage, err = openPhotos(cfg, log); err != nil {
+		return nil, err
+	}
 	c.schedules, err = schedule.New(schedule.Dependencies{Pool: pool, Audit: c.upkeep.AuditSchedule, Log: log, Metrics: metrics},
 		retention.Job(append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), metrics),
-		c.deadlines.OverdueJob(), c.deadlines.DeadlinesJob(), c.questions.Job(), c.reports.NamesJob(), c.areas.Job())
+		c.deadlines.OverdueJob(), c.deadlines.DeadlinesJob(), c.questions.Job(), c.reports.NamesJob(), c.areas.Job(),
+		c.upkeep.OldReportsJob(cfg.Words, c.files))
 	if err != nil {
 		return nil, fmt.Errorf("set up schedules: %w", err)
 	}

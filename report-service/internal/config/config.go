@@ -5,10 +5,12 @@ package config
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
+	"github.com/cityconnect/cityconnect/platform/retention"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 	"github.com/cityconnect/cityconnect/report-service/internal/upkeep"
@@ -22,6 +24,9 @@ type Config struct {
 	Relay     relay.Config
 	Retention upkeep.Retention
 	Photos
+
+	// Words is how long after its end a report keeps what people wrote.
+	Words retention.Period `env:"REPORT_WORDS_RETENTION" envDefault:"never" example:"1095d"`
 
 	// City is where reports may be; everywhere without it. The page reads it too.
 	City *report.Box `env:"MAP_BOUNDS" example:"106.777,-6.604,106.934,-6.444"`
@@ -65,6 +70,9 @@ const maxQuestionDays = 60
 // maxVerdictDays is so many working days that nobody remembers what it was like before.
 const maxVerdictDays = 90
 
+// minWords is longer than anybody works on a closed report, or appeals.
+const minWords = 365 * 24 * time.Hour
+
 // maxGuestReports is far above what a person sees in a day.
 const maxGuestReports = 100
 
@@ -96,6 +104,8 @@ func (c *Config) validate() []config.Fault {
 	days.Check(c.VerdictDays >= 0 && c.VerdictDays <= maxVerdictDays, "VERDICT_DAYS", fmt.Sprintf("0 to %d, such as 10", maxVerdictDays))
 	days.Check(!bool(c.ResolveNeedsPhoto) || c.PhotoStore != "", "RESOLVE_NEEDS_PHOTO", "off without PHOTO_STORE")
 	days.Check(c.GuestReports >= 1 && c.GuestReports <= maxGuestReports, "GUEST_REPORTS", fmt.Sprintf("1 to %d, such as 5", maxGuestReports))
+	days.Check(c.Words == 0 || time.Duration(c.Words) >= minWords, "REPORT_WORDS_RETENTION", "never, or at least 365d")
+	days.Check(c.Words == 0 || c.PhotoStore != "", "REPORT_WORDS_RETENTION", "never without PHOTO_STORE, which has the archive")
 	return slices.Concat(days, config.ValidateAddr("HTTP_ADDR", c.Addr), config.ValidateAddr("OPERATIONS_ADDR", c.Operations),
 		c.Service.Validate(), c.Auth.Validate(), c.Relay.Validate(), c.Photos.validate())
 }

@@ -1,0 +1,1 @@
+alter table moderated_reports drop column words_removed;

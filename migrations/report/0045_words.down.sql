@@ -1,0 +1,1 @@
+alter table reports drop column words_removed_at;

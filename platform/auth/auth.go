@@ -21,17 +21,19 @@ type Role string
 
 // The roles. A Resident files reports and votes, an Official moves their
 // status, an Operator works with queues and dead letters. An Auditor reads all
-// that operators read, and changes nothing but their own account.
+// that operators read, and changes nothing but their own account. A Moderator is an
+// Official of the whole city, see Principal.Official.
 const (
-	Resident Role = "resident"
-	Official Role = "official"
-	Operator Role = "operator"
-	Auditor  Role = "auditor"
+	Resident  Role = "resident"
+	Official  Role = "official"
+	Moderator Role = "moderator"
+	Operator  Role = "operator"
+	Auditor   Role = "auditor"
 )
 
 // roles lists the roles, the mightiest first: of several in one token, the
 // first counts. A default role for everybody must not hide that of an auditor.
-var roles = []Role{Operator, Official, Auditor, Resident}
+var roles = []Role{Operator, Moderator, Official, Auditor, Resident}
 
 // Roles returns all roles, the mightiest first.
 func Roles() []Role { return slices.Clone(roles) }
@@ -43,6 +45,19 @@ type Principal struct {
 	Role    Role
 	Expires time.Time // when the token does
 	Guest   bool      // has no account: the city itself has issued the token
+	// Departments are the codes of those that an official works for, sorted.
+	Departments []string
+	// claim is the one that Departments come from, of an official who works for these alone.
+	claim string
+}
+
+// Limited reports whether p is an official who works for Departments alone.
+func (p Principal) Limited() bool { return p.claim != "" }
+
+// Official reports whether p may use the operations of officials. One who works for
+// departments alone, and whose token names none, may not.
+func (p Principal) Official() bool {
+	return p.Role == Moderator || p.Role == Official && (!p.Limited() || len(p.Departments) > 0)
 }
 
 type principalKey struct{}
@@ -71,7 +86,8 @@ func With(ctx context.Context, p Principal) context.Context {
 }
 
 // Require lets a principal with one of roles pass, or any principal if
-// there are none. It answers 401 to an anonymous request and 403 to others.
+// there are none; where officials may pass, so may moderators. It answers 401 to an
+// anonymous request and 403 to others.
 func Require(roles ...Role) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -80,8 +96,10 @@ func Require(roles ...Role) func(http.Handler) http.Handler {
 			case !ok:
 				w.Header().Set("WWW-Authenticate", challenge)
 				service.WriteProblem(w, r, service.Unauthenticated.New("send a bearer token, or sign in"))
-			case len(roles) > 0 && !slices.Contains(roles, p.Role):
+			case len(roles) > 0 && !slices.Contains(roles, p.Role) && !(p.Official() && slices.Contains(roles, Official)):
 				service.WriteProblem(w, r, service.Forbidden.New("this needs another role than "+string(p.Role)))
+			case p.Role == Official && !p.Official() && slices.Contains(roles, Official) && !slices.Contains(roles, Resident):
+				service.WriteProblem(w, r, service.Forbidden.New("the token names no department: here an official's has codes of departments in the claim "+p.claim))
 			default:
 				next.ServeHTTP(w, r)
 			}

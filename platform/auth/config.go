@@ -23,6 +23,16 @@ const (
 	Dev Mode = "dev"
 )
 
+// A Desk says whose reports officials work on.
+type Desk string
+
+// The desks. An official at a DepartmentDesk works on the reports of the departments that the
+// token names, and a moderator always on those of the whole city.
+const (
+	CityDesk       Desk = "city"
+	DepartmentDesk Desk = "department"
+)
+
 // minSecret is the length of an HS256 key that RFC 7518 (3.2) requires.
 const minSecret = 32
 
@@ -37,6 +47,9 @@ type Config struct {
 	Secret    string `env:"AUTH_JWT_SECRET"`
 	JWKSURL   string `env:"AUTH_JWKS_URL"`
 	RoleClaim string `env:"AUTH_ROLE_CLAIM" envDefault:"role"`
+	// DepartmentsClaim is the claim with the codes of an official's departments.
+	DepartmentsClaim string `env:"AUTH_DEPARTMENTS_CLAIM" envDefault:"departments"`
+	DeskScope        Desk   `env:"DESK_SCOPE" envDefault:"city"`
 	// MaxTokenLife is how far ahead the expiry of a token may be; zero is 24 h.
 	MaxTokenLife time.Duration `env:"AUTH_MAX_TOKEN_LIFE" envDefault:"24h"`
 	// DevNetwork is the stack's own network, the only place beside loopback
@@ -61,6 +74,8 @@ func (c Config) Validate() []config.Fault {
 	faults.Check(c.Issuer != "" && !strings.ContainsFunc(c.Issuer, unicode.IsSpace), "AUTH_ISSUER", "the iss of the tokens, such as https://id.example.org/realms/city")
 	faults.Check(c.Audience != "", "AUTH_AUDIENCE", "the aud of the tokens, such as cityconnect")
 	faults.Check(c.RoleClaim != "", "AUTH_ROLE_CLAIM", "the claim that holds the role, such as role or realm_access.roles")
+	faults.Check(c.DepartmentsClaim != "", "AUTH_DEPARTMENTS_CLAIM", "the claim that holds the codes of an official's departments, such as departments")
+	faults.Check(c.DeskScope == "" || c.DeskScope == CityDesk || c.DeskScope == DepartmentDesk, "DESK_SCOPE", "city or department")
 	faults.Check(c.MaxTokenLife == 0 || c.MaxTokenLife >= time.Minute, "AUTH_MAX_TOKEN_LIFE", "1m or more, such as 24h")
 	faults.Check(!slices.ContainsFunc(c.DevHosts, func(h string) bool { return h == "" || strings.ContainsAny(h, " /:") }),
 		"AUTH_DEV_HOSTS", "host names without ports, joined by commas, such as city.test")

@@ -15,7 +15,7 @@ const testSecret = "0123456789abcdef0123456789abcdef"
 
 func TestConfigValidate(t *testing.T) {
 	t.Parallel()
-	good := Config{Mode: JWT, Issuer: "i", Audience: "a", Secret: testSecret, RoleClaim: "role"}
+	good := Config{Mode: JWT, Issuer: "i", Audience: "a", Secret: testSecret, RoleClaim: "role", DepartmentsClaim: "departments"}
 	for _, tt := range []struct {
 		name   string
 		change func(*Config)
@@ -117,7 +117,7 @@ func TestNewRefusesDevOnEveryAddress(t *testing.T) {
 		n, ok := a.(*net.IPNet)
 		reachable = reachable || ok && !n.IP.IsLoopback()
 	}
-	cfg := Config{Mode: Dev, Issuer: "i", Audience: "a", Secret: testSecret, RoleClaim: "role", Addr: "0.0.0.0:0", DevNetwork: "169.254.0.0/16"}
+	cfg := Config{Mode: Dev, Issuer: "i", Audience: "a", Secret: testSecret, RoleClaim: "role", DepartmentsClaim: "departments", Addr: "0.0.0.0:0", DevNetwork: "169.254.0.0/16"}
 	_, err = New(t.Context(), cfg, zerolog.Nop())
 	if (err != nil) != reachable {
 		t.Errorf("New: error %v; this machine has an address beside loopback: %t", err, reachable)

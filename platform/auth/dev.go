@@ -23,6 +23,8 @@ type DevTokenRequest struct {
 	Name string `json:"name"`
 	Role Role   `json:"role"`
 	Sub  string `json:"sub,omitempty"` // a fresh one if empty
+	// Departments are the codes of an official's.
+	Departments []string `json:"departments,omitempty"`
 }
 
 // A DevToken is the answer of POST /dev/token.
@@ -48,7 +50,7 @@ func (v *Verifier) IssueDevToken(w http.ResponseWriter, r *http.Request) error {
 	dec := json.NewDecoder(r.Body)
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&req); err != nil {
-		return service.MalformedBody.New("the body must be {name, role, sub?}")
+		return service.MalformedBody.New("the body must be {name, role, sub?, departments?}")
 	}
 	if faults := req.faults(); len(faults) > 0 {
 		return service.InvalidInput.New("", faults...)
@@ -69,20 +71,27 @@ func (req DevTokenRequest) faults() []service.FieldError {
 		faults = append(faults, service.FieldError{Pointer: "/name", Detail: fmt.Sprintf("must have 1 to %d characters in one line", maxName)})
 	}
 	if !slices.Contains(roles, req.Role) {
-		faults = append(faults, service.FieldError{Pointer: "/role", Detail: "must be resident, official, operator or auditor"})
+		faults = append(faults, service.FieldError{Pointer: "/role", Detail: "must be resident, official, moderator, operator or auditor"})
 	}
 	if len(req.Sub) > maxID || req.Sub != "" && text.CheckID(req.Sub) != nil {
 		faults = append(faults, service.FieldError{Pointer: "/sub", Detail: fmt.Sprintf("must have at most %d bytes in one line", maxID)})
+	}
+	if len(req.Departments) > maxDepartments || slices.ContainsFunc(req.Departments, func(code string) bool { return !IsCode(code) }) {
+		faults = append(faults, service.FieldError{Pointer: "/departments", Detail: fmt.Sprintf("must be at most %d codes of departments", maxDepartments)})
 	}
 	return faults
 }
 
 func (v *Verifier) sign(req DevTokenRequest) (string, error) {
 	now := v.now()
-	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+	claims := jwt.MapClaims{
 		"iss": v.cfg.Issuer, "aud": v.cfg.Audience, "sub": req.Sub, "name": req.Name,
 		v.cfg.RoleClaim: req.Role, "iat": now.Unix(), "exp": now.Add(devLifetime).Unix(),
-	}).SignedString([]byte(v.cfg.Secret))
+	}
+	if len(req.Departments) > 0 {
+		claims[v.cfg.DepartmentsClaim] = req.Departments
+	}
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(v.cfg.Secret))
 	if err != nil {
 		return "", fmt.Errorf("sign token: %w", err)
 	}

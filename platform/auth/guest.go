@@ -139,7 +139,7 @@ func (v *Verifier) keepGuest(w http.ResponseWriter, r *http.Request) bool {
 
 // mayAdopt reports whether p is an account that takes over a guest's reports: of a role
 // that files reports.
-func mayAdopt(p Principal) bool { return !p.Guest && (p.Role == Resident || p.Role == Official) }
+func mayAdopt(p Principal) bool { return !p.Guest && (p.Role == Resident || p.Official()) }
 
 func guestCookie(r *http.Request, token string, maxAge int) *http.Cookie {
 	c := cookie(r, token, maxAge)

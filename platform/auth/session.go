@@ -30,6 +30,12 @@ type Session struct {
 	ExpiresAt time.Time `json:"expires_at"`
 	Guest     bool      `json:"guest,omitempty"`     // has no account
 	Adoptable bool      `json:"adoptable,omitempty"` // an account that may take over the reports of a guest, see Verifier.Guest
+	// Departments are the codes in an official's token.
+	Departments []string `json:"departments,omitempty"`
+}
+
+func sessionOf(p Principal) Session {
+	return Session{Sub: p.ID, Name: p.Name, Role: p.Role, ExpiresAt: p.Expires, Guest: p.Guest, Departments: p.Departments}
 }
 
 // CreateSession serves POST /session behind Middleware: it puts the bearer
@@ -46,7 +52,7 @@ func (v *Verifier) CreateSession(w http.ResponseWriter, r *http.Request) error {
 		return service.InvalidInput.New("the token is too long for a cookie; ask the issuer for one with fewer claims",
 			service.FieldError{Pointer: "Authorization", Detail: "too long"})
 	}
-	session := Session{Sub: p.ID, Name: p.Name, Role: p.Role, ExpiresAt: p.Expires, Guest: p.Guest}
+	session := sessionOf(p)
 	if v.guests != nil && mayAdopt(p) {
 		session.Adoptable = v.keepGuest(w, r)
 	}
@@ -65,7 +71,7 @@ func (v *Verifier) ReadSession(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	session := Session{Sub: p.ID, Name: p.Name, Role: p.Role, ExpiresAt: p.Expires, Guest: p.Guest}
+	session := sessionOf(p)
 	_, fromCookie, err := credentials(r)
 	if p.Guest && fromCookie && err == nil && p.Expires.Before(v.now().Add(GuestLife-renewGuestAfter)) {
 		if session, err = v.setGuest(w, r, p.ID); err != nil {

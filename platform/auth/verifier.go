@@ -6,9 +6,11 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/jellydator/ttlcache/v3"
@@ -30,6 +32,8 @@ const (
 	maxAccepted = 10_000
 	// defaultTokenLife is what identity providers give access tokens at most.
 	defaultTokenLife = 24 * time.Hour
+	// maxDepartments bounds what a token brings along: nobody works for more.
+	maxDepartments = 50
 )
 
 // ErrToken says that a token is not accepted. Its text says why and never
@@ -168,6 +172,12 @@ func (v *Verifier) check(ctx context.Context, token string) (Principal, error) {
 		return Principal{}, fmt.Errorf("%w: it is not an access token: it has %s", ErrToken, sign)
 	}
 	p := Principal{Role: v.role(claims)}
+	if p.Official() {
+		p.Departments = departments(v.claim(claims, v.cfg.DepartmentsClaim))
+	}
+	if p.Role == Official && v.cfg.DeskScope == DepartmentDesk {
+		p.claim = v.cfg.DepartmentsClaim
+	}
 	if p.Role == "" {
 		return Principal{}, fmt.Errorf("%w: it grants no role of this service", ErrToken)
 	}
@@ -297,21 +307,51 @@ func wrongTypes(claims jwt.MapClaims) string {
 	return strings.Join(wrong, ", ")
 }
 
-// role returns the mightiest role that the role claim grants: a string or a
-// list of strings, at its plain name or, as in realm_access.roles, at a path.
-func (v *Verifier) role(claims jwt.MapClaims) Role {
-	value, ok := claims[v.cfg.RoleClaim]
+// claim returns the values of a claim: one or a list, at its plain name or, as in
+// realm_access.roles, at a path.
+func (*Verifier) claim(claims jwt.MapClaims, name string) []any {
+	value, ok := claims[name]
 	if !ok {
 		value = map[string]any(claims)
-		for step := range strings.SplitSeq(v.cfg.RoleClaim, ".") {
+		for step := range strings.SplitSeq(name, ".") {
 			inner, _ := value.(map[string]any)
 			value = inner[step]
 		}
 	}
-	granted, ok := value.([]any)
-	if !ok {
-		granted = []any{value}
+	if values, ok := value.([]any); ok && len(values) > 0 {
+		return values
 	}
+	return []any{value}
+}
+
+// departments returns the codes in the values of a claim. A text that is the only one may
+// have several, between commas or spaces. Keycloak writes a slash before the name of a group.
+// Others are left out, such as a group within another.
+func departments(values []any) (codes []string) {
+	if text, ok := values[0].(string); ok && len(values) == 1 {
+		values = nil
+		for _, code := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+			values = append(values, code)
+		}
+	}
+	for _, value := range values {
+		code, _ := value.(string)
+		codes = append(codes, strings.ToLower(strings.TrimPrefix(code, "/")))
+	}
+	codes = slices.DeleteFunc(codes, func(code string) bool { return !IsCode(code) })
+	slices.Sort(codes)
+	codes = slices.Compact(codes)
+	return codes[:min(len(codes), maxDepartments)]
+}
+
+var codeForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
+
+// IsCode reports whether a text can be the code of a department.
+func IsCode(code string) bool { return codeForm.MatchString(code) }
+
+// role returns the mightiest role that the role claim grants.
+func (v *Verifier) role(claims jwt.MapClaims) Role {
+	granted := v.claim(claims, v.cfg.RoleClaim)
 	for _, role := range roles {
 		for _, g := range granted {
 			if g == string(role) {

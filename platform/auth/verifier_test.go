@@ -10,8 +10,10 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -28,7 +30,7 @@ import (
 const secret = "0123456789abcdef0123456789abcdef"
 
 func config() auth.Config {
-	return auth.Config{Mode: auth.JWT, Issuer: "https://id.test", Audience: "cityconnect", Secret: secret, RoleClaim: "role"}
+	return auth.Config{Mode: auth.JWT, Issuer: "https://id.test", Audience: "cityconnect", Secret: secret, RoleClaim: "role", DepartmentsClaim: "departments"}
 }
 
 func newVerifier(t testing.TB, cfg auth.Config, options ...auth.Option) *auth.Verifier {
@@ -191,6 +193,38 @@ func TestVerifyRoleClaim(t *testing.T) {
 		p, err := newVerifier(t, cfg).Verify(t.Context(), token)
 		if p.Role != tt.want || (err == nil) != (tt.want != "") {
 			t.Errorf("claim %s of %v: got role %q, error %v; want %q", tt.claim, tt.claims, p.Role, err, tt.want)
+		}
+	}
+}
+
+// The departments of an official are codes, by themselves, in a list or in one text; what is
+// no code gives nothing, and neither does the claim of anybody else.
+func TestVerifyDepartmentsClaim(t *testing.T) {
+	t.Parallel()
+	many := make([]string, 60)
+	for i := range many {
+		many[i] = fmt.Sprintf("d%02d", i)
+	}
+	for _, tt := range []struct {
+		claim  string
+		claims jwt.MapClaims
+		want   []string
+	}{
+		{"departments", jwt.MapClaims{"role": "official", "departments": []string{"roads", "parks", "roads"}}, []string{"parks", "roads"}},
+		{"departments", jwt.MapClaims{"role": "moderator", "departments": "roads parks,water-2"}, []string{"parks", "roads", "water-2"}},
+		{"groups", jwt.MapClaims{"role": "official", "groups": []string{"/Roads", "/city/parks", "A team", "x'--"}}, []string{"roads"}},
+		{"city.departments", jwt.MapClaims{"role": "official", "city": map[string]any{"departments": "roads"}}, []string{"roads"}},
+		{"departments", jwt.MapClaims{"role": "official", "departments": many}, many[:50]},
+		{"departments", jwt.MapClaims{"role": "official", "departments": 7}, nil},
+		{"departments", jwt.MapClaims{"role": "official", "departments": []string{}}, nil},
+		{"departments", jwt.MapClaims{"role": "official"}, nil},
+		{"departments", jwt.MapClaims{"role": "resident", "departments": "roads"}, nil},
+	} {
+		cfg := config()
+		cfg.DepartmentsClaim = tt.claim
+		p, err := newVerifier(t, cfg).Verify(t.Context(), sign(t, jwt.SigningMethodHS256, "", []byte(secret), claims(tt.claims)))
+		if err != nil || !slices.Equal(p.Departments, tt.want) {
+			t.Errorf("claim %s of %v: got %q, error %v; want %q", tt.claim, tt.claims, p.Departments, err, tt.want)
 		}
 	}
 }

@@ -97,7 +97,7 @@ var words = regexp.MustCompile(`[\p{L}\p{M}\p{N}_@.+-]+`)
 
 var shownWords = []string{
 	"report_id", "report_version", "report_title", "new_status", "previous_message_id", "previous_status_version", "reply", "note", "reporter_id", "reporter_name", "category_id",
-	"category_name", "privacy_level", "previous_category_id", "previous_latitude", "previous_longitude", "place_moved", "by_reporter", "verdict_until", "retracted", "voter_id", "vote_type", "new_score", "photo_id", "question_id", "ends_on", "reason", "latitude", "longitude", "asset", "timestamp", "due_at", "level", "action", "hidden", "private", "redacted_notes", "true", "false", "null",
+	"category_name", "privacy_level", "previous_category_id", "previous_latitude", "previous_longitude", "place_moved", "by_reporter", "verdict_until", "retracted", "voter_id", "vote_type", "new_score", "photo_id", "question_id", "ends_on", "reason", "latitude", "longitude", "asset", "department", "timestamp", "due_at", "level", "action", "hidden", "private", "redacted_notes", "true", "false", "null",
 	string(event.Pending), string(event.InProgress), string(event.Resolved), string(event.Rejected),
 	string(event.Public), string(event.Anonymous), string(event.Upvote), string(event.Downvote),
 	string(event.PhotoUnsupported), string(event.PhotoTooLarge), string(event.PhotoDamaged), string(event.PhotoInfected),

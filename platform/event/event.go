@@ -119,6 +119,10 @@ type Subject struct {
 	// Asset is the thing of the city that the report is about, as its layer and code with a
 	// slash between them; empty for none.
 	Asset string `json:"asset,omitempty"`
+	// Department is the code of the one in charge, empty for none, in messages that officials
+	// of departments are notified of; nil where the writer does not say, as in a city whose
+	// officials work for all of it.
+	Department *string `json:"department,omitempty"`
 }
 
 // About returns s. The messages embed a Subject and have it from there.

@@ -53,7 +53,7 @@ var (
 func subject(version int64) event.Subject {
 	return event.Subject{
 		ReportID: id, ReportVersion: version, ReportTitle: "Dark lamp", ReporterID: "u1", Timestamp: 1767225600,
-		Latitude: new(-6.9), Longitude: new(107.6), Asset: "lamps/L-7", Private: true,
+		Latitude: new(-6.9), Longitude: new(107.6), Asset: "lamps/L-7", Department: new("roads"), Private: true,
 	}
 }
 

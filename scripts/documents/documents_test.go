@@ -365,6 +365,7 @@ func TestListsOfAnswersAreRequired(t *testing.T) {
 	t.Parallel()
 	absent := map[string]string{
 		"Problem.errors":      "only of requests with faults in fields",
+		"Session.departments": "only of officials whose token names some",
 		"Preferences.push":    "also a request, in which it was not from the beginning",
 		"DeadLetter.attempts": "only with a single one",
 		"Delivery.attempts":   "only with a single one",

@@ -107,7 +107,7 @@ func TestKeycloakTokensAreAccepted(t *testing.T) {
 	}
 	secret := strings.Repeat("s", 32)
 	verifier, err := auth.New(t.Context(), auth.Config{
-		Mode: auth.JWT, Issuer: settings["AUTH_ISSUER"], Audience: settings["AUTH_AUDIENCE"], RoleClaim: settings["AUTH_ROLE_CLAIM"], Secret: secret,
+		Mode: auth.JWT, Issuer: settings["AUTH_ISSUER"], Audience: settings["AUTH_AUDIENCE"], RoleClaim: settings["AUTH_ROLE_CLAIM"], DepartmentsClaim: settings["AUTH_DEPARTMENTS_CLAIM"], Secret: secret,
 	}, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
+	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/fault"
@@ -45,11 +46,15 @@ func answerCaller(w http.ResponseWriter, c email.Caller) error {
 	return service.Encode(w, http.StatusOK, notificationapi.Caller{State: notificationapi.ContactState(c.State), Language: notificationapi.MailLanguage(c.Language)})
 }
 
+func errNotTheCaller(err error) error {
+	return &fault.Error{Kind: fault.Invalid, Field: "/caller", Msg: "must be the caller of this report, as its officials' view has it", Err: err}
+}
+
 // setCaller handles PUT /callers.
 func (s Callers) setCaller(w http.ResponseWriter, r *http.Request, request notificationapi.NewCaller) error {
 	caller, err := s.Ring.Open(request.ReportID, request.Caller)
 	if err != nil || !event.IsCaller(caller) {
-		return &fault.Error{Kind: fault.Invalid, Field: "/caller", Msg: "must be the caller of this report, as its officials' view has it", Err: err}
+		return errNotTheCaller(err)
 	}
 	if s.Erased != nil && s.Erased(caller) {
 		return email.ErrNoCaller
@@ -71,6 +76,11 @@ func (s Callers) setCaller(w http.ResponseWriter, r *http.Request, request notif
 
 // readCaller handles POST /callers/state, which changes nothing.
 func (s Callers) readCaller(w http.ResponseWriter, r *http.Request, request notificationapi.CallerQuery) error {
+	if auth.Must(r).Limited() { // only who works on the report has it
+		if caller, err := s.Ring.Open(request.ReportID, request.Caller); err != nil || !event.IsCaller(caller) {
+			return errNotTheCaller(err)
+		}
+	}
 	c, err := s.Store.Get(r.Context(), request.ReportID)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ package api
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
@@ -79,5 +80,9 @@ func refuse(operations openapi.Operations, err error) {
 // reader returns on whose behalf the request is made.
 func reader(r *http.Request) notification.Reader {
 	p := auth.Must(r)
-	return notification.Reader{UserID: p.ID, Official: p.Role == auth.Official}
+	reader := notification.Reader{UserID: p.ID, Official: p.Official()}
+	if p.Limited() {
+		reader.Departments = strings.Join(p.Departments, " ")
+	}
+	return reader
 }

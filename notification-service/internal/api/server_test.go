@@ -72,7 +72,7 @@ func newServerOn(t *testing.T, pool *pgxpool.Pool, options ...func(*parts)) *tes
 	s := &testServer{t: t, pool: pool, store: postgres.New(pool, postgres.Options{Mail: true, MailDue: 2 * time.Minute}), mailKeys: email.NewKeys(ring), ring: ring}
 	log, metrics := service.NewLogger(io.Discard, "notification", "debug"), service.NewRegistry()
 	verifier, err := auth.New(t.Context(), auth.Config{Mode: auth.Dev, Issuer: "tests", Audience: "cityconnect",
-		Secret: strings.Repeat("secret", 6), RoleClaim: "role", Addr: "127.0.0.1:0"}, log)
+		Secret: strings.Repeat("secret", 6), RoleClaim: "role", DepartmentsClaim: "departments", Addr: "127.0.0.1:0"}, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ package notification
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,8 +16,20 @@ import (
 // A Stream names a sequence of notifications with one kind of reader.
 type Stream string
 
-// Officials is the stream that every official reads beside their own.
+// Officials is the stream that every official of the whole city reads beside their own.
 const Officials Stream = "role:official"
+
+// DeskStream is the stream of officials who work for some departments alone, by their codes
+// with spaces between: what Officials has of these departments, and of none. It begins when
+// the first of them reads it.
+func DeskStream(departments string) Stream { return Officials + ":" + Stream(departments) }
+
+// Has reports whether s is a DeskStream and shows what is about a department, or about none
+// if that is empty.
+func (s Stream) Has(department string) bool {
+	departments, ok := strings.CutPrefix(string(s), string(DeskStream("")))
+	return ok && (department == "" || slices.Contains(strings.Fields(departments), department))
+}
 
 // UserStream is the stream that only the user reads.
 func UserStream(userID string) Stream { return Stream("user:" + userID) }
@@ -111,6 +124,10 @@ type Effect struct {
 
 	Withheld bool // of each draft, those of followers included
 
+	// Department is the one for whose DeskStreams the drafts of Officials are, too; nil for no
+	// such stream.
+	Department *string
+
 	Moderated *event.ReportModerated // what officials did; nil for all other messages
 
 	draft [1]Draft // room for Drafts: a message concerns one stream at the most
@@ -132,6 +149,7 @@ func Of(m event.Message, recipient string) *Effect {
 		Feed: data, Public: m.Key() != event.ReportOverdueKey && !IsPrivate(m.Key()) && !data.Private,
 		Withheld: m.About().ReporterID == "", // the one field that every message leaves out of an anonymous report
 	}
+	effect.Department = m.About().Department
 	if moderated, ok := m.(*event.ReportModerated); ok {
 		effect.Moderated, effect.Feed.Note = moderated, ""
 		effect.Public = !data.Private && (!moderated.Hidden || moderated.Action == event.Hidden || moderated.Action == event.Withdrawn)

@@ -35,6 +35,8 @@ var ErrNotFound = fault.New(fault.NotFound, "no such notification")
 type Reader struct {
 	UserID   string
 	Official bool // reads the officials' stream beside their own
+	// Departments are the codes of those that an official works for alone, with spaces between.
+	Departments string
 }
 
 // Own is the stream of this reader alone. The read marks are kept under it.
@@ -42,6 +44,9 @@ func (r Reader) Own() Stream { return UserStream(r.UserID) }
 
 // Streams lists the streams of the reader, their own first.
 func (r Reader) Streams() []Stream {
+	if r.Official && r.Departments != "" {
+		return []Stream{r.Own(), DeskStream(r.Departments)}
+	}
 	if r.Official {
 		return []Stream{r.Own(), Officials}
 	}

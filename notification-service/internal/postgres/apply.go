@@ -112,8 +112,12 @@ func (s *Effects) Apply(ctx context.Context, queue string, batch []Message) (App
 	if err != nil {
 		return Applied{}, err
 	}
+	desks, err := desks(ctx, s.pool, batch)
+	if err != nil {
+		return Applied{}, err
+	}
 	s.erased.hideAskers(batch)
-	args, err := newApplyArgs(batch, followers)
+	args, err := newApplyArgs(batch, followers, desks)
 	if err != nil {
 		return Applied{}, err
 	}
@@ -148,6 +152,16 @@ func (s *Effects) Apply(ctx context.Context, queue string, batch []Message) (App
 	return args.applied(batch, numbers), nil
 }
 
+// desks returns the streams of officials who work for departments alone, if a message of the
+// batch names one. There are a few for each department.
+func desks(ctx context.Context, pool *pgxpool.Pool, batch []Message) ([]notification.Stream, error) {
+	if !slices.ContainsFunc(batch, func(m Message) bool { return m.Value.Department != nil }) {
+		return nil, nil
+	}
+	return pgpool.Collect(ctx, pool, "read streams of departments", pgx.RowTo[notification.Stream],
+		`select name from streams where name like 'role:official:%'`) // as the index has it
+}
+
 // applyOnce writes args, by the plain form if it can.
 func (s *Effects) applyOnce(ctx context.Context, queue string, batch []Message, args *applyArgs) ([]number, error) {
 	f, values := s.form(batch), s.values(queue, args)
@@ -177,7 +191,7 @@ func (s *Effects) values(queue string, args *applyArgs) map[string]any {
 		"anonymous_kinds": email.AnonymousKinds, "anonymous": email.Anonymous,
 		"mail": email.Channel, "mail_after": s.options.MailDue, "mail_lifetime": email.Lifetime,
 		"notice_lane": email.NoticeLane, "notice_after": email.NoticeAfter, "officials": email.Officials,
-		"overdue": email.Overdue, "report_overdue": string(event.ReportOverdueKey), "overdue_level": email.OverdueLevel,
+		"officials_stream": notification.Officials, "overdue": email.Overdue, "report_overdue": string(event.ReportOverdueKey), "overdue_level": email.OverdueLevel,
 		"push": push.Channel, "push_after": push.ReadFirst, "push_lifetime": push.Lifetime,
 	}
 }

@@ -96,7 +96,7 @@ which has their range of the officials' stream; the first one writes it.
     convert_to(jsonb_build_object('after', min(n.last_seq - d.total + d.nth) - 1, 'to', max(n.last_seq - d.total + d.nth))::text, 'UTF8'),
     date_trunc('hour', now()) + interval '1 hour' + @notice_after::interval, now() + @mail_lifetime::interval
   from drafts d join numbered n using (stream)
-  where d.type = @report_overdue and (d.data->>'overdue_level')::int >= @overdue_level
+  where d.stream = @officials_stream and d.type = @report_overdue and (d.data->>'overdue_level')::int >= @overdue_level
   having count(*) > 0
   on conflict (channel, target, message_id, kind) do update set body = convert_to(
     jsonb_set(convert_from(o.body, 'UTF8')::jsonb, '{to}', convert_from(excluded.body, 'UTF8')::jsonb->'to')::text, 'UTF8')

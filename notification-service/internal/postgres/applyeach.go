@@ -20,6 +20,10 @@ func (s *Effects) ApplyEach(ctx context.Context, queue string, batch []Message, 
 	if err != nil {
 		return nil, effects, err
 	}
+	desks, err := desks(ctx, s.pool, batch)
+	if err != nil {
+		return nil, effects, err
+	}
 	s.erased.hideAskers(batch)
 	args := make([]*applyArgs, len(batch))
 	sql := make([]consumer.Statement, len(batch))
@@ -28,7 +32,7 @@ func (s *Effects) ApplyEach(ctx context.Context, queue string, batch []Message, 
 		if one[0].Value.Moderated != nil { // which takes more than the statement: see Apply
 			continue
 		}
-		if args[i], err = newApplyArgs(one, followers); err != nil {
+		if args[i], err = newApplyArgs(one, followers, desks); err != nil {
 			return nil, effects, err
 		}
 		st := statements[s.form(one)]

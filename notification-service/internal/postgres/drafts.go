@@ -48,8 +48,9 @@ type applyArgs struct {
 }
 
 // newApplyArgs adds to the drafts of the batch one for each follower of a report
-// whose status changes. A follower who gets a draft already gets no second one.
-func newApplyArgs(batch []Message, followers map[uuid.UUID][]notification.Stream) (*applyArgs, error) {
+// whose status changes, and one for each of the desks that what officials get is about. A
+// follower who gets a draft already gets no second one.
+func newApplyArgs(batch []Message, followers map[uuid.UUID][]notification.Stream, desks []notification.Stream) (*applyArgs, error) {
 	n := len(batch) // most messages have one draft
 	a := &applyArgs{
 		ids: make([]string, 0, n), about: make([]pgtype.UUID, 0, n), aboutVersions: make([]int64, 0, n),
@@ -68,6 +69,11 @@ func newApplyArgs(batch []Message, followers map[uuid.UUID][]notification.Stream
 				return nil, fmt.Errorf("encode notification: %w", err)
 			}
 			a.add(m.ID, d, data)
+			for _, desk := range desks {
+				if d.Stream == notification.Officials && effect.Department != nil && desk.Has(*effect.Department) {
+					a.add(m.ID, notification.Draft{Stream: desk, ID: notification.NewID(), Data: d.Data, Withheld: d.Withheld}, data)
+				}
+			}
 		}
 		if followers == nil || !effect.Feed.ForFollowers() {
 			continue

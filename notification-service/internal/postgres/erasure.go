@@ -179,7 +179,7 @@ func eraseAsker(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (ne
 	tag, err := tx.Exec(ctx, `
 		update notifications n set data = n.data - 'asked_by' from (
 		  select o.stream_id, o.seq from notifications o join streams s on s.id = o.stream_id
-		  where s.name = $1 and o.type = any($2) and o.data ->> 'asked_by' = $3 limit $4) as named
+		  where (s.name = $1 or s.name like 'role:official:%') and o.type = any($2) and o.data ->> 'asked_by' = $3 limit $4) as named
 		where n.stream_id = named.stream_id and n.seq = named.seq`,
 		notification.Officials, []string{string(event.AnsweredKey), string(event.ExpiredKey)}, userID, limit)
 	if err != nil {

@@ -37,10 +37,11 @@ const (
 
 // Defines values for DevTokenRequestRole.
 const (
-	DevTokenRequestRoleAuditor  DevTokenRequestRole = "auditor"
-	DevTokenRequestRoleOfficial DevTokenRequestRole = "official"
-	DevTokenRequestRoleOperator DevTokenRequestRole = "operator"
-	DevTokenRequestRoleResident DevTokenRequestRole = "resident"
+	DevTokenRequestRoleAuditor   DevTokenRequestRole = "auditor"
+	DevTokenRequestRoleModerator DevTokenRequestRole = "moderator"
+	DevTokenRequestRoleOfficial  DevTokenRequestRole = "official"
+	DevTokenRequestRoleOperator  DevTokenRequestRole = "operator"
+	DevTokenRequestRoleResident  DevTokenRequestRole = "resident"
 )
 
 // Defines values for DigestSettingsFrequency.
@@ -196,10 +197,11 @@ const (
 
 // Defines values for SessionRole.
 const (
-	SessionRoleAuditor  SessionRole = "auditor"
-	SessionRoleOfficial SessionRole = "official"
-	SessionRoleOperator SessionRole = "operator"
-	SessionRoleResident SessionRole = "resident"
+	SessionRoleAuditor   SessionRole = "auditor"
+	SessionRoleModerator SessionRole = "moderator"
+	SessionRoleOfficial  SessionRole = "official"
+	SessionRoleOperator  SessionRole = "operator"
+	SessionRoleResident  SessionRole = "resident"
 )
 
 // Defines values for StoryEntryKind.
@@ -368,6 +370,8 @@ type Caller struct {
 
 // CallerQuery Which report it is about.
 type CallerQuery struct {
+	// Caller As for `PUT /callers`; an official who works for departments alone needs it.
+	Caller   string    `json:"caller,omitempty,omitzero"`
 	ReportID uuid.UUID `json:"report_id"`
 }
 
@@ -671,8 +675,10 @@ type DevToken struct {
 
 // DevTokenRequest The development user to sign in as.
 type DevTokenRequest struct {
-	Name string              `json:"name"`
-	Role DevTokenRequestRole `json:"role"`
+	// Departments The codes of an official's departments.
+	Departments []string            `json:"departments,omitempty,omitzero"`
+	Name        string              `json:"name"`
+	Role        DevTokenRequestRole `json:"role"`
 
 	// Sub The user's id; a fresh one unless given.
 	Sub string `json:"sub,omitempty,omitzero"`
@@ -1494,8 +1500,11 @@ type ScheduleRunPage struct {
 // Session The signed-in user, and the end of the session.
 type Session struct {
 	// Adoptable True for an account in a browser in which a guest's session was open when it signed in, until its reports are taken over or left (`/guests/adoption` of report-service); absent otherwise.
-	Adoptable bool      `json:"adoptable,omitempty,omitzero"`
-	ExpiresAt time.Time `json:"expires_at"`
+	Adoptable bool `json:"adoptable,omitempty,omitzero"`
+
+	// Departments The codes of departments in the token of an official or a moderator; absent without any. `GET /reports/me` of report-service says what they are.
+	Departments []string  `json:"departments,omitempty,omitzero"`
+	ExpiresAt   time.Time `json:"expires_at"`
 
 	// Guest True for a guest, who has no account; absent for others.
 	Guest bool `json:"guest,omitempty,omitzero"`

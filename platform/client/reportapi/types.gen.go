@@ -27,6 +27,7 @@ const (
 	ActActionDismissAbuse     ActAction = "dismiss_abuse"
 	ActActionDuplicate        ActAction = "duplicate"
 	ActActionExpire           ActAction = "expire"
+	ActActionForward          ActAction = "forward"
 	ActActionHide             ActAction = "hide"
 	ActActionHideComment      ActAction = "hide_comment"
 	ActActionKeep             ActAction = "keep"
@@ -50,10 +51,11 @@ const (
 
 // Defines values for DevTokenRequestRole.
 const (
-	DevTokenRequestRoleAuditor  DevTokenRequestRole = "auditor"
-	DevTokenRequestRoleOfficial DevTokenRequestRole = "official"
-	DevTokenRequestRoleOperator DevTokenRequestRole = "operator"
-	DevTokenRequestRoleResident DevTokenRequestRole = "resident"
+	DevTokenRequestRoleAuditor   DevTokenRequestRole = "auditor"
+	DevTokenRequestRoleModerator DevTokenRequestRole = "moderator"
+	DevTokenRequestRoleOfficial  DevTokenRequestRole = "official"
+	DevTokenRequestRoleOperator  DevTokenRequestRole = "operator"
+	DevTokenRequestRoleResident  DevTokenRequestRole = "resident"
 )
 
 // Defines values for DialogueItemKind.
@@ -139,6 +141,12 @@ const (
 	OutboxStatusFailed    OutboxStatus = "failed"
 	OutboxStatusPending   OutboxStatus = "pending"
 	OutboxStatusPublished OutboxStatus = "published"
+)
+
+// Defines values for OwnScopeScope.
+const (
+	OwnScopeScopeCity       OwnScopeScope = "city"
+	OwnScopeScopeDepartment OwnScopeScope = "department"
 )
 
 // Defines values for PhotoPurpose.
@@ -314,7 +322,7 @@ type AbuseReason string
 
 // Act Something that an official did to a report.
 type Act struct {
-	// Action It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, its reporter was asked something, the question was withdrawn, or its time was over (`expire`), which is nobody's act, or it fell overdue, likewise; `wait` and `no_wait` are acts of an earlier version, which let it wait for the resident without a question; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or it was restricted to the reporter and officials, or published again; or a comment was hidden or shown again; or it was kept resolved although it was disputed.
+	// Action It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, its reporter was asked something, the question was withdrawn, or its time was over (`expire`), which is nobody's act, or it fell overdue, likewise; `wait` and `no_wait` are acts of an earlier version, which let it wait for the resident without a question; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or it was restricted to the reporter and officials, or published again; or a comment was hidden or shown again; or it was kept resolved although it was disputed, or forwarded to another department.
 	Action ActAction `json:"action"`
 
 	// Assignee To whom it was assigned; absent for nobody.
@@ -324,7 +332,7 @@ type Act struct {
 	// By The official; the id is shown where the name is unknown.
 	By Person `json:"by"`
 
-	// DepartmentID To which it was assigned; absent for that of the category.
+	// DepartmentID To which it was assigned or forwarded; absent for that of the category.
 	DepartmentID   int32  `json:"department_id,omitempty,omitzero"`
 	DepartmentName string `json:"department_name,omitempty,omitzero"`
 
@@ -338,7 +346,7 @@ type Act struct {
 	Text string `json:"text,omitempty,omitzero"`
 }
 
-// ActAction It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, its reporter was asked something, the question was withdrawn, or its time was over (`expire`), which is nobody's act, or it fell overdue, likewise; `wait` and `no_wait` are acts of an earlier version, which let it wait for the resident without a question; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or it was restricted to the reporter and officials, or published again; or a comment was hidden or shown again; or it was kept resolved although it was disputed.
+// ActAction It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, its reporter was asked something, the question was withdrawn, or its time was over (`expire`), which is nobody's act, or it fell overdue, likewise; `wait` and `no_wait` are acts of an earlier version, which let it wait for the resident without a question; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or it was restricted to the reporter and officials, or published again; or a comment was hidden or shown again; or it was kept resolved although it was disputed, or forwarded to another department.
 type ActAction string
 
 // AddressReplaced The address before, and after; empty for none.
@@ -799,7 +807,12 @@ type Correction struct {
 type Department struct {
 	// CategoryIds Whose reports it gets, unless an official assigns them; each category goes to one department at most.
 	CategoryIds []int32 `json:"category_ids"`
-	ID          int32   `json:"id"`
+
+	// Code What identity providers call a department by, in the claim AUTH_DEPARTMENTS_CLAIM of officials' tokens.
+	//
+	// Examples: roads
+	Code DepartmentCode `json:"code"`
+	ID   int32          `json:"id"`
 
 	// Name Examples: Roads
 	Name string `json:"name"`
@@ -807,6 +820,11 @@ type Department struct {
 	// Routes The areas whose reports it gets, likewise; each area goes to one department at most, once for all categories and once for each.
 	Routes []AreaRoute `json:"routes"`
 }
+
+// DepartmentCode What identity providers call a department by, in the claim AUTH_DEPARTMENTS_CLAIM of officials' tokens.
+//
+// Examples: roads
+type DepartmentCode = string
 
 // DepartmentCount The reports of a department.
 type DepartmentCount struct {
@@ -850,8 +868,10 @@ type DevToken struct {
 
 // DevTokenRequest The user to sign in as.
 type DevTokenRequest struct {
-	Name string              `json:"name"`
-	Role DevTokenRequestRole `json:"role"`
+	// Departments The codes of an official's departments.
+	Departments []DepartmentCode    `json:"departments,omitempty,omitzero"`
+	Name        string              `json:"name"`
+	Role        DevTokenRequestRole `json:"role"`
 
 	// Sub The user's id; a fresh one unless given.
 	Sub string `json:"sub,omitempty,omitzero"`
@@ -959,6 +979,14 @@ type Figures struct {
 
 	// Resolved Reports that were resolved in this month of the city's time zone, and are so still.
 	Resolved int64 `json:"resolved"`
+}
+
+// Forwarding To which department a report belongs, and why.
+type Forwarding struct {
+	DepartmentID int32 `json:"department_id"`
+
+	// Reason For officials alone.
+	Reason string `json:"reason"`
 }
 
 // GuestCode defines model for GuestCode.
@@ -1330,7 +1358,12 @@ type NewComment struct {
 // NewDepartment A department as an operator saves it; without `routes` it has none.
 type NewDepartment struct {
 	CategoryIds []int32 `json:"category_ids"`
-	ID          int32   `json:"id"`
+
+	// Code Without one it keeps its own; a new department gets one made of its name.
+	//
+	// Examples: roads
+	Code DepartmentCode `json:"code,omitempty,omitzero"`
+	ID   int32          `json:"id"`
 
 	// Name Examples: Roads
 	Name   string      `json:"name"`
@@ -1709,6 +1742,33 @@ type OwnData struct {
 	MadeAt time.Time                           `json:"made_at"`
 	UserID string                              `json:"user_id"`
 }
+
+// OwnDepartment A department of an official.
+type OwnDepartment struct {
+	Code string `json:"code"`
+	ID   int32  `json:"id"`
+	Name string `json:"name"`
+}
+
+// OwnScope What an official may see and do.
+type OwnScope struct {
+	// Departments The departments that the token names, by name.
+	Departments []OwnDepartment `json:"departments"`
+
+	// Moderator Whether the official may hide, redact, restrict and show reports, comments and photos.
+	Moderator bool `json:"moderator"`
+
+	// Scope `city`: the reports of the whole city. `department`: of the reports of other departments
+	// than `departments` what everybody sees; those that no department has are everybody's.
+	Scope OwnScopeScope `json:"scope"`
+
+	// Unknown The codes in the token that no department has.
+	Unknown []string `json:"unknown"`
+}
+
+// OwnScopeScope `city`: the reports of the whole city. `department`: of the reports of other departments
+// than `departments` what everybody sees; those that no department has are everybody's.
+type OwnScopeScope string
 
 // People People who work for the city.
 type People struct {

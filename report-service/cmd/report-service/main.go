@@ -13,6 +13,7 @@ import (
 	"io"
 
 	"github.com/cityconnect/cityconnect/migrations"
+	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/history"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
@@ -112,7 +113,7 @@ func newCore(base *program.Base, cfg config.Config) (*core, error) {
 	c.past = history.NewRecorder(pool, func(ctx context.Context) history.Figures { return api.OutboxFigures(ctx, c.outbox, c.relay) }, log)
 	c.db = postgres.NewDB(pool, cfg.Keys, c.relay.Wake, postgres.Rules{
 		Resolutions:  report.Resolutions{VerdictDays: cfg.VerdictDays, NeedPhoto: bool(cfg.ResolveNeedsPhoto)},
-		QuestionDays: cfg.QuestionDays, GuestReports: cfg.GuestReports,
+		QuestionDays: cfg.QuestionDays, GuestReports: cfg.GuestReports, Desk: cfg.Auth.DeskScope == auth.DepartmentDesk,
 	})
 	c.guests, c.reports, c.workbench = postgres.NewGuests(c.db), postgres.NewReports(c.db), postgres.NewWorkbench(c.db)
 	c.categories, c.areas = settings.NewCategories(c.db.City()), settings.NewAreas(c.db.City())

@@ -62,7 +62,7 @@ func (h Moves) moveReports(w http.ResponseWriter, r *http.Request, req reportapi
 	moves, ctx := errgroup.WithContext(r.Context())
 	for i, rep := range req.Reports {
 		moves.Go(func() error {
-			move := report.Move{To: bulk.To, Note: bulk.Note, By: by.ID, ByName: by.Name}
+			move := report.Move{To: bulk.To, Note: bulk.Note, By: by.ID, ByName: by.Name, Scope: by.Scope}
 			if rep.Version > 0 {
 				move.IfMatch = report.VersionOnly(rep.Version)
 			}
@@ -115,7 +115,7 @@ func problemName(kind fault.Kind) string {
 
 // listBulkMoves handles GET /reports/moves.
 func (h Moves) listBulkMoves(w http.ResponseWriter, r *http.Request) error {
-	moves, err := h.Workbench.BulkMoves(r.Context(), intParam(r, "limit"))
+	moves, err := h.Workbench.BulkMoves(r.Context(), intParam(r, "limit"), user(r))
 	if err != nil {
 		return err
 	}

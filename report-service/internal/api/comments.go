@@ -91,7 +91,7 @@ func (h Comments) showComment(w http.ResponseWriter, r *http.Request) error {
 
 // seeComments handles PUT /reports/{id}/comments/{comment_id}/seen.
 func (h Comments) seeComments(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Store.See(r.Context(), pathID(r), openapi.PathID(r, "comment_id")); err != nil {
+	if err := h.Store.See(r.Context(), pathID(r), openapi.PathID(r, "comment_id"), user(r)); err != nil {
 		return err
 	}
 	return service.NoContent(w)

@@ -46,7 +46,7 @@ func queueFilter(r *http.Request) (filter report.Filter, findsNothing bool) {
 			*bound = checked(func(s string) (time.Time, error) { return time.Parse(time.RFC3339, s) }, query.Get(name))
 		}
 	}
-	filter.Official = true
+	filter.Official, filter.Scope = true, user(r).Scope
 	filter.Overdue = intParam(r, "overdue")
 	filter.Hidden = query.Get("hidden") == "true"
 	filter.Withdrawn = query.Get("withdrawn") == "true"

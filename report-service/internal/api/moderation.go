@@ -102,7 +102,7 @@ func (h Moderation) dismissAbuse(w http.ResponseWriter, r *http.Request) error {
 
 // listAbuse handles GET /reports/queue/abuse.
 func (h Moderation) listAbuse(w http.ResponseWriter, r *http.Request) error {
-	suspects, err := h.Store.Flagged(r.Context(), intParam(r, "limit"))
+	suspects, err := h.Store.Flagged(r.Context(), intParam(r, "limit"), user(r))
 	if err != nil {
 		return err
 	}

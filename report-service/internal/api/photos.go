@@ -231,7 +231,7 @@ func (h Photos) listPhotos(w http.ResponseWriter, r *http.Request) error {
 
 // listHeldPhotos handles GET /reports/queue/photos.
 func (h Photos) listHeldPhotos(w http.ResponseWriter, r *http.Request) error {
-	photos, err := h.Store.Held(r.Context(), intParam(r, "limit"))
+	photos, err := h.Store.Held(r.Context(), intParam(r, "limit"), user(r))
 	if err != nil {
 		return err
 	}

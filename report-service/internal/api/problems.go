@@ -30,6 +30,8 @@ var problems = map[fault.Kind]service.ProblemType{
 	report.PhotoNeeded:       {Status: http.StatusConflict, Name: "photo-needed", Title: "The report needs a photo of the finished work"},
 	report.Hidden:            {Status: http.StatusConflict, Name: "report-hidden", Title: "The report is hidden"},
 	report.NotReporter:       {Status: http.StatusForbidden, Name: "not-reporter", Title: "The report is not yours"},
+	report.OtherDepartment:   {Status: http.StatusForbidden, Name: "other-department", Title: "The report belongs to another department"},
+	report.ModeratorsOnly:    {Status: http.StatusForbidden, Name: "moderators-only", Title: "Only moderators may do this"},
 	report.TooManyPhotos:     {Status: http.StatusConflict, Name: "too-many-photos", Title: "The report has as many photos as it may have"},
 	report.PhotoQuota:        {Status: http.StatusTooManyRequests, Name: "photo-quota", Title: "Too many photos within a day", RetryAfter: time.Hour},
 	report.OtherPhoto:        {Status: http.StatusConflict, Name: "other-photo", Title: "The id belongs to another picture"},

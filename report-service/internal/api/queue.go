@@ -17,7 +17,7 @@ type Queue struct {
 	Workbench interface {
 		queueReader
 		Counts(ctx context.Context, f report.Filter) (report.Counts, error)
-		Waiting(ctx context.Context) (report.Waiting, error)
+		Waiting(ctx context.Context, by report.User) (report.Waiting, error)
 		MarkLikely(ctx context.Context, tasks []report.Task) error
 	}
 	Reports interface {
@@ -127,7 +127,7 @@ func (h Queue) mapQueue(w http.ResponseWriter, r *http.Request) error {
 
 // countWaiting handles GET /reports/queue/waiting.
 func (h Queue) countWaiting(w http.ResponseWriter, r *http.Request) error {
-	waiting, err := h.Workbench.Waiting(r.Context())
+	waiting, err := h.Workbench.Waiting(r.Context(), user(r))
 	if err != nil {
 		return err
 	}

@@ -170,7 +170,7 @@ func (h Reports) getOutlook(w http.ResponseWriter, r *http.Request) error {
 // changeStatus handles PATCH /reports/{id}/status.
 func (h Reports) changeStatus(w http.ResponseWriter, r *http.Request, req reportapi.StatusChange) error {
 	view, err := h.Store.Move(r.Context(), pathID(r), report.Move{
-		To: report.Status(req.Status), Note: req.Note, By: user(r).ID, ByName: user(r).AsOfficial().Name, IfMatch: ifMatch(r),
+		To: report.Status(req.Status), Note: req.Note, By: user(r).ID, ByName: user(r).AsOfficial().Name, Scope: user(r).Scope, IfMatch: ifMatch(r),
 	})
 	if err != nil {
 		return fmt.Errorf("change status: %w", err)

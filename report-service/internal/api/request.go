@@ -25,7 +25,11 @@ const changeTimeout = 5 * time.Second
 // user returns who makes the request; the zero value for somebody without a session.
 func user(r *http.Request) report.User {
 	principal, _ := auth.From(r.Context())
-	return report.User{ID: principal.ID, Name: principal.Name, Official: principal.Role == auth.Official, Guest: principal.Guest}
+	by := report.User{ID: principal.ID, Name: principal.Name, Official: principal.Official(), Guest: principal.Guest}
+	if principal.Limited() {
+		by.Scope = report.ScopeOf(principal.Departments)
+	}
+	return by
 }
 
 // pathID returns the id in the path.

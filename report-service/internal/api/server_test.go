@@ -64,6 +64,8 @@ type parts struct {
 	Comments api.Comments
 	Files    api.Files
 
+	Desk auth.Desk
+
 	ReportsPerUser, VotesPerUser ratelimit.Limit
 	CostlyAtOnce                 int
 	Open311On                    bool
@@ -94,8 +96,12 @@ func newReplica(t testing.TB, database string, rules postgres.Rules, options ...
 	db := postgres.NewDB(s.pool, keys, func(shards.Set) {}, rules)
 	s.db = db
 	guests := postgres.NewGuests(db)
-	verifier, err := auth.New(t.Context(), auth.Config{Mode: auth.Dev, Issuer: "tests", Audience: "cityconnect",
-		Secret: secret, RoleClaim: "role", Addr: "127.0.0.1:0", Guests: true, GuestKey: guestKey}, log, auth.RefuseAdopted(guests.Adopted))
+	var early parts
+	for _, set := range options {
+		set(&early)
+	}
+	verifier, err := auth.New(t.Context(), auth.Config{Mode: auth.Dev, DeskScope: early.Desk, Issuer: "tests", Audience: "cityconnect",
+		Secret: secret, RoleClaim: "role", DepartmentsClaim: "departments", Addr: "127.0.0.1:0", Guests: true, GuestKey: guestKey}, log, auth.RefuseAdopted(guests.Adopted))
 	if err != nil {
 		t.Fatal(err)
 	}

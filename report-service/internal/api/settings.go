@@ -1,10 +1,13 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
+	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
@@ -23,6 +26,7 @@ func (h Settings) Operations() openapi.Operations {
 		"setTemplates":    {Handler: service.Decoded(h.setTemplates), Timeout: service.DefaultTimeout},
 		"listViews":       {Handler: h.listViews, Timeout: service.DefaultTimeout},
 		"setViews":        {Handler: service.Decoded(h.setViews), Timeout: service.DefaultTimeout},
+		"readScope":       {Handler: h.readScope, Timeout: service.DefaultTimeout},
 		"listDepartments": {Handler: h.listDepartments, Timeout: service.DefaultTimeout},
 		"setDepartments":  {Handler: service.Decoded(h.setDepartments), Timeout: service.DefaultTimeout},
 		"auditSettings":   {Handler: h.auditSettings, Timeout: service.DefaultTimeout},
@@ -31,17 +35,29 @@ func (h Settings) Operations() openapi.Operations {
 
 // listTemplates handles GET /reports/templates.
 func (h Settings) listTemplates(w http.ResponseWriter, r *http.Request) error {
-	templates, err := h.Desk.Templates(r.Context())
+	templates, err := h.templates(r.Context())
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, reportapi.Templates{Templates: service.Each(templates, func(t report.Template) reportapi.Template {
+	return service.Encode(w, http.StatusOK, reportapi.Templates{Templates: templates})
+}
+
+func (h Settings) templates(ctx context.Context) ([]reportapi.Template, error) {
+	templates, err := h.Desk.Templates(ctx)
+	return service.Each(templates, func(t report.Template) reportapi.Template {
 		return reportapi.Template{ID: t.ID, Title: t.Title, Text: t.Text, Status: reportapi.Status(t.Status)}
-	})})
+	}), err
 }
 
 // setTemplates handles PUT /reports/templates.
 func (h Settings) setTemplates(w http.ResponseWriter, r *http.Request, req reportapi.Templates) error {
+	if err := h.replaceTemplates(r.Context(), req); err != nil {
+		return err
+	}
+	return h.listTemplates(w, r)
+}
+
+func (h Settings) replaceTemplates(ctx context.Context, req reportapi.Templates) error {
 	templates := make([]report.Template, len(req.Templates))
 	given := make(map[int32]bool)
 	for i, t := range req.Templates {
@@ -51,10 +67,7 @@ func (h Settings) setTemplates(w http.ResponseWriter, r *http.Request, req repor
 		given[t.ID] = true
 		templates[i] = report.Template{ID: t.ID, Title: t.Title, Text: strings.TrimSpace(t.Text), Status: report.Status(t.Status)}
 	}
-	if err := h.Desk.SetTemplates(r.Context(), templates); err != nil {
-		return err
-	}
-	return h.listTemplates(w, r)
+	return h.Desk.SetTemplates(ctx, templates)
 }
 
 // listViews handles GET /reports/views.
@@ -90,17 +103,45 @@ func (h Settings) setViews(w http.ResponseWriter, r *http.Request, req reportapi
 	return h.listViews(w, r)
 }
 
-// listDepartments handles GET /reports/departments.
-func (h Settings) listDepartments(w http.ResponseWriter, r *http.Request) error {
+// readScope handles GET /reports/me.
+func (h Settings) readScope(w http.ResponseWriter, r *http.Request) error {
 	departments, err := h.Desk.Departments(r.Context())
 	if err != nil {
 		return err
 	}
-	return service.Encode(w, http.StatusOK, reportapi.Departments{Departments: service.Each(departments, func(d report.Department) reportapi.Department {
-		return reportapi.Department{ID: d.ID, Name: d.Name, CategoryIds: d.Categories, Routes: service.Each(d.Routes, func(r report.Route) reportapi.AreaRoute {
+	by := auth.Must(r)
+	out := reportapi.OwnScope{Scope: reportapi.OwnScopeScopeCity, Moderator: !by.Limited(), Departments: []reportapi.OwnDepartment{}, Unknown: []string{}}
+	if by.Limited() {
+		out.Scope = reportapi.OwnScopeScopeDepartment
+	}
+	for _, code := range by.Departments {
+		i := slices.IndexFunc(departments, func(d report.Department) bool { return d.Code == code })
+		if i < 0 {
+			out.Unknown = append(out.Unknown, code)
+			continue
+		}
+		out.Departments = append(out.Departments, reportapi.OwnDepartment{ID: departments[i].ID, Code: code, Name: departments[i].Name})
+	}
+	slices.SortFunc(out.Departments, func(a, b reportapi.OwnDepartment) int { return strings.Compare(a.Name, b.Name) })
+	return service.Encode(w, http.StatusOK, out)
+}
+
+// listDepartments handles GET /reports/departments.
+func (h Settings) listDepartments(w http.ResponseWriter, r *http.Request) error {
+	departments, err := h.departments(r.Context())
+	if err != nil {
+		return err
+	}
+	return service.Encode(w, http.StatusOK, reportapi.Departments{Departments: departments})
+}
+
+func (h Settings) departments(ctx context.Context) ([]reportapi.Department, error) {
+	departments, err := h.Desk.Departments(ctx)
+	return service.Each(departments, func(d report.Department) reportapi.Department {
+		return reportapi.Department{ID: d.ID, Code: d.Code, Name: d.Name, CategoryIds: d.Categories, Routes: service.Each(d.Routes, func(r report.Route) reportapi.AreaRoute {
 			return reportapi.AreaRoute{Area: r.Area, CategoryID: r.Category}
 		})}
-	})})
+	}), err
 }
 
 // auditSettings handles GET /admin/reports/settings/audit.
@@ -117,17 +158,21 @@ func (h Settings) auditSettings(w http.ResponseWriter, r *http.Request) error {
 }
 
 // setDepartments handles PUT /reports/departments.
-func (h Settings) setDepartments(w http.ResponseWriter, r *http.Request, req reportapi.Departments) error {
-	departments := service.Each(req.Departments, func(d reportapi.Department) report.Department {
-		return report.Department{ID: d.ID, Name: strings.TrimSpace(d.Name), Categories: d.CategoryIds, Routes: service.Each(d.Routes, func(r reportapi.AreaRoute) report.Route {
+func (h Settings) setDepartments(w http.ResponseWriter, r *http.Request, req reportapi.NewDepartments) error {
+	if err := h.replaceDepartments(r.Context(), req, user(r).AsOfficial()); err != nil {
+		return err
+	}
+	return h.listDepartments(w, r)
+}
+
+func (h Settings) replaceDepartments(ctx context.Context, req reportapi.NewDepartments, by report.Official) error {
+	departments := service.Each(req.Departments, func(d reportapi.NewDepartment) report.Department {
+		return report.Department{ID: d.ID, Code: d.Code, Name: strings.TrimSpace(d.Name), Categories: d.CategoryIds, Routes: service.Each(d.Routes, func(r reportapi.AreaRoute) report.Route {
 			return report.Route{Area: r.Area, Category: r.CategoryID}
 		})}
 	})
 	if err := report.CheckDepartments(departments); err != nil {
 		return err
 	}
-	if err := h.Desk.SetDepartments(r.Context(), departments, user(r).AsOfficial()); err != nil {
-		return err
-	}
-	return h.listDepartments(w, r)
+	return h.Desk.SetDepartments(ctx, departments, by)
 }

@@ -25,6 +25,7 @@ func (h Work) Operations() openapi.Operations {
 	return openapi.Operations{
 		"getWork":        {Handler: h.getWork, Timeout: service.DefaultTimeout},
 		"assignReport":   {Handler: service.Decoded(h.assignReport), Timeout: service.DefaultTimeout},
+		"forwardReport":  {Handler: service.Decoded(h.forwardReport), Timeout: service.DefaultTimeout},
 		"addNote":        {Handler: service.Decoded(h.addNote), Timeout: service.DefaultTimeout},
 		"setDuplicate":   {Handler: service.Decoded(h.setDuplicate), Timeout: service.DefaultTimeout},
 		"unsetDuplicate": {Handler: h.unsetDuplicate, Timeout: service.DefaultTimeout},
@@ -33,7 +34,7 @@ func (h Work) Operations() openapi.Operations {
 
 // getWork handles GET /reports/{id}/work.
 func (h Work) getWork(w http.ResponseWriter, r *http.Request) error {
-	work, err := h.Workbench.Details(r.Context(), pathID(r))
+	work, err := h.Workbench.Details(r.Context(), pathID(r), user(r))
 	if err != nil {
 		return err
 	}
@@ -73,6 +74,18 @@ func (h Work) assignReport(w http.ResponseWriter, r *http.Request, req reportapi
 		return err
 	}
 	return h.getWork(w, r)
+}
+
+// forwardReport handles POST /reports/{id}/forward.
+func (h Work) forwardReport(w http.ResponseWriter, r *http.Request, req reportapi.Forwarding) error {
+	reason := strings.TrimSpace(req.Reason)
+	if reason == "" {
+		return fault.NewInvalid("/reason", "must not be blank")
+	}
+	if err := h.Workbench.Forward(r.Context(), pathID(r), req.DepartmentID, reason, user(r).AsOfficial()); err != nil {
+		return err
+	}
+	return service.NoContent(w)
 }
 
 // addNote handles POST /reports/{id}/notes.

@@ -52,14 +52,23 @@ func (s *Workbench) EndBulkMove(ctx context.Context, id int64, refused []uuid.UU
 	return nil
 }
 
-// BulkMoves returns the latest bulk moves, newest first.
-func (s *Workbench) BulkMoves(ctx context.Context, limit int) ([]report.BulkMove, error) {
+// BulkMoves returns the latest bulk moves of reports in reach of by, newest first, without
+// the others among these.
+func (s *Workbench) BulkMoves(ctx context.Context, limit int, by report.User) ([]report.BulkMove, error) {
+	q := query{args: []any{limit}}
+	reports, refused, some := `b.reports`, `b.refused`, ``
+	if !by.Scope.City() {
+		within := ` from unnest(%s) with ordinality as m (id, place) join reports r using (id) where ` + q.within(by.Reach(report.Handle), "")
+		all := func(of string) string { return `array(select m.id` + fmt.Sprintf(within, of) + ` order by m.place)` }
+		reports, refused = all(reports), `case when b.refused is not null then `+all(refused)+` end`
+		some = ` where exists (select` + fmt.Sprintf(within, `b.reports`) + `)`
+	}
 	return pgpool.Collect(ctx, s.db.pool, "select bulk moves", func(row pgx.CollectableRow) (m report.BulkMove, err error) {
 		err = row.Scan(&m.At, &m.By.ID, &m.By.Name, &m.To, &m.Note, &m.Reports, &m.Refused)
 		m.At = m.At.UTC()
 		return m, err
 	}, `
-		select b.at, o.id, o.name, b.status, b.note, b.reports, b.refused
-		from bulk_moves b join officials o on o.id = b.official_id
-		order by b.id desc limit $1`, limit)
+		select b.at, o.id, o.name, b.status, b.note, `+reports+`, `+refused+`
+		from bulk_moves b join officials o on o.id = b.official_id`+some+`
+		order by b.id desc limit $1`, q.args...)
 }

@@ -209,6 +209,10 @@ const (
 	left join department_routes rest on rest.area_id = r.area_id and rest.category_id = 0`
 	chargeSQL = `coalesce(r.department_id, here.department_id, c.department_id, rest.department_id)`
 
+	// departmentSQL is the code of the department in charge, empty for none.
+	departmentSQL = `coalesce((select d.code from categories c` + routesSQL + `
+		join departments d on d.id = ` + chargeSQL + ` where c.id = r.category_id), '')`
+
 	// inChargeSQL is whether one of some departments is in charge: by sets that are read
 	// once, instead of joins for every report.
 	inChargeSQL = `(r.department_id = any(%[1]s) or r.department_id is null and (
@@ -218,6 +222,9 @@ const (
 			or r.category_id = any(array(select id from categories where department_id is null))
 				and r.area_id = any(array(select area_id from department_routes where category_id = 0 and department_id = any(%[1]s))))))`
 )
+
+// withinSQL is whether no department is in charge but some, whose codes these are.
+var withinSQL = `(` + strings.ReplaceAll(inChargeSQL, `%[1]s`, `array(select d.id from departments d where d.code <> all(%[1]s))`) + `) is not true`
 
 // assetKeySQL is the key of the thing that a report is about, or an empty text.
 var assetKeySQL = assetSQL("a.layer || '/' || a.code")

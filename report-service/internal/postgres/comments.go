@@ -74,12 +74,13 @@ func (c *commentChange) write(w *writeBatch) error {
 // first: those after the cursor, or the first ones without one. Officials and
 // its author also see a hidden comment.
 func (s *Comments) List(ctx context.Context, reportID uuid.UUID, after *report.Cursor, limit int, reader report.User) (report.CommentPage, error) {
-	const visible = `
+	q := query{args: []any{reportID}}
+	visible := `
 		from reports r left join reporters p on p.report_id = r.id
-		where r.id = $1 and (r.hidden_reason is null or $3 or p.reporter_id = $2)`
+		where r.id = $1 and ` + q.within(reader.Reach(report.Read), "p")
 	var page report.CommentPage
 	err := s.db.pool.QueryRow(ctx, `
-		select (select count(*) from comments where report_id = $1 and hidden_reason is null)`+visible, reportID, reader.ID, reader.Official).Scan(&page.Count)
+		select (select count(*) from comments where report_id = $1 and hidden_reason is null)`+visible, q.args...).Scan(&page.Count)
 	if err = pgpool.Found(err, "count comments", report.ErrNotFound); err != nil {
 		return page, err
 	}
@@ -88,6 +89,8 @@ func (s *Comments) List(ctx context.Context, reportID uuid.UUID, after *report.C
 	if after != nil {
 		at, last = new(time.UnixMicro(after.Key).UTC()), after.ID
 	}
+	seesHidden := q.within(reader.Reach(report.Handle), "")
+	author, from, lastID, size := q.arg(reader.ID), q.arg(at), q.arg(last), q.arg(limit+1)
 	// The report may have been hidden since the count.
 	page.Comments, err = pgpool.Collect(ctx, s.db.pool, "select comments", func(row pgx.CollectableRow) (v report.CommentView, err error) {
 		err = row.Scan(&v.ID, &v.ReportID, &v.Text, &v.Anonymous, &v.CreatedAt, &v.HiddenReason, &v.AuthorName, &v.Mine)
@@ -95,12 +98,12 @@ func (s *Comments) List(ctx context.Context, reportID uuid.UUID, after *report.C
 		return v, err
 	}, `
 		select c.id, c.report_id, c.text, c.anonymous, c.created_at, coalesce(c.hidden_reason, ''),
-			case when c.anonymous then '' else coalesce(w.commenter_name, '') end, coalesce(w.commenter_id = $2, false)
-		from comments c left join commenters w on w.comment_id = c.id
-		where c.report_id = $1 and (c.hidden_reason is null or $3 or w.commenter_id = $2)
-			and ($4::timestamptz is null or (c.created_at, c.id) > ($4, $5))
+			case when c.anonymous then '' else coalesce(w.commenter_name, '') end, coalesce(w.commenter_id = `+author+`, false)
+		from comments c join reports r on r.id = c.report_id left join commenters w on w.comment_id = c.id
+		where c.report_id = $1 and (c.hidden_reason is null or w.commenter_id = `+author+` or `+seesHidden+`)
+			and (`+from+`::timestamptz is null or (c.created_at, c.id) > (`+from+`, `+lastID+`))
 			and exists (select `+visible+`)
-		order by c.created_at, c.id limit $6`, reportID, reader.ID, reader.Official, at, last, limit+1)
+		order by c.created_at, c.id limit `+size, q.args...)
 	if err != nil {
 		return page, err
 	}
@@ -125,7 +128,7 @@ func (s *Comments) Show(ctx context.Context, reportID, id uuid.UUID, by report.O
 // moderate sets the reason for which a comment is hidden; an empty one shows
 // it.
 func (s *Comments) moderate(ctx context.Context, reportID, id uuid.UUID, act report.ActKind, reason string, by report.Official) error {
-	return s.db.change(ctx, reportID, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+	return s.db.act(ctx, reportID, by, report.Moderate, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		var before string
 		err := tx.QueryRow(ctx, `select coalesce(hidden_reason, '') from comments where id = $1 and report_id = $2`, id, reportID).Scan(&before)
 		if err = pgpool.Found(err, "select comment", report.ErrNoComment); err != nil {
@@ -145,7 +148,10 @@ func (s *Comments) moderate(ctx context.Context, reportID, id uuid.UUID, act rep
 
 // See notes that officials have seen a comment and those before it. Nobody else
 // learns of it.
-func (s *Comments) See(ctx context.Context, reportID, id uuid.UUID) error {
+func (s *Comments) See(ctx context.Context, reportID, id uuid.UUID, by report.User) error {
+	if err := s.db.may(ctx, by, report.Handle, reportID); err != nil {
+		return err
+	}
 	var found bool
 	err := s.db.pool.QueryRow(ctx, `
 		with last as (

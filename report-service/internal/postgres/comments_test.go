@@ -174,7 +174,7 @@ func TestHiddenComment(t *testing.T) {
 			t.Errorf("what officials did is for %q (error %v), want nobody", to, err)
 		}
 	}
-	work, err := f.workbench.Details(t.Context(), filed.ID)
+	work, err := f.workbench.Details(t.Context(), filed.ID, report.User{Official: true})
 	if err != nil || len(work.Acts) != 2 || work.Acts[0].Kind != report.HidComment || work.Acts[0].Text != "A name" || work.Acts[1].Kind != report.ShowedComment {
 		t.Errorf("the acts are %+v (error %v)", work.Acts, err)
 	}
@@ -278,11 +278,11 @@ func TestNewComments(t *testing.T) {
 	first, second := f.file(ann, draft(report.Public)), f.file(ann, draft(report.Public))
 	check := func(when string, onFirst, commented int64) {
 		t.Helper()
-		details, err := f.workbench.Details(t.Context(), first.ID)
+		details, err := f.workbench.Details(t.Context(), first.ID, report.User{Official: true})
 		if err != nil || details.Comments != onFirst {
 			t.Errorf("%s: %d new comments on the first report (error %v), want %d", when, details.Comments, err, onFirst)
 		}
-		waiting, err := f.workbench.Waiting(t.Context())
+		waiting, err := f.workbench.Waiting(t.Context(), report.User{Official: true})
 		if err != nil || waiting.Commented != commented {
 			t.Errorf("%s: %d reports have new comments (error %v), want %d", when, waiting.Commented, err, commented)
 		}
@@ -297,7 +297,7 @@ func TestNewComments(t *testing.T) {
 	f.say(first.ID, bob, true, "Still")
 	other := f.say(second.ID, bob, true, "Here, too")
 	check("said", 3, 2)
-	if err := f.comments.See(t.Context(), first.ID, seen.ID); err != nil {
+	if err := f.comments.See(t.Context(), first.ID, seen.ID, report.User{Official: true}); err != nil {
 		t.Fatal(err)
 	}
 	check("two are seen", 1, 2)
@@ -305,7 +305,7 @@ func TestNewComments(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("one is hidden", 1, 1)
-	if err := f.comments.See(t.Context(), second.ID, seen.ID); fault.KindOf(err) != fault.NotFound {
+	if err := f.comments.See(t.Context(), second.ID, seen.ID, report.User{Official: true}); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("a comment on another report is seen: %v", err)
 	}
 	f.mustHide(first.ID)

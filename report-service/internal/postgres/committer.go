@@ -137,6 +137,7 @@ type batch struct {
 type committer struct {
 	pool         *pgxpool.Pool
 	keys         *event.Keyring
+	desk         bool // see writeBatch
 	committed    func(shards.Set)
 	maxLockWaits int
 
@@ -158,9 +159,9 @@ type committer struct {
 
 // newCommitter returns a committer that leaves half of the pool's connections
 // to others while many reports are locked, for example by a frozen replica.
-func newCommitter(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards.Set)) *committer {
+func newCommitter(pool *pgxpool.Pool, keys *event.Keyring, desk bool, committed func(shards.Set)) *committer {
 	return &committer{
-		pool: pool, keys: keys, committed: committed, maxLockWaits: max(1, int(pool.Config().MaxConns)/2),
+		pool: pool, keys: keys, desk: desk, committed: committed, maxLockWaits: max(1, int(pool.Config().MaxConns)/2),
 		wake: make(chan struct{}, 1), written: make(chan *batch), subjects: make(map[uuid.UUID]*batch),
 	}
 }
@@ -417,7 +418,7 @@ func (c *committer) transact(ctx context.Context, conn *pgxpool.Conn, requests [
 		queries = &pgx.Batch{}
 	}
 
-	writes := &writeBatch{keys: c.keys}
+	writes := &writeBatch{keys: c.keys, desk: c.desk}
 	for _, r := range requests {
 		// The report may be missing because another session has locked it: only
 		// a batch that waits for locks can tell.

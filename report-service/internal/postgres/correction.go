@@ -23,10 +23,14 @@ func (s *Reports) Correct(ctx context.Context, id uuid.UUID, c report.Correction
 		return report.View{}, err
 	}
 	var view report.View
-	err = s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+	err = s.db.changeWithin(ctx, id, c.By.Scope, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		own := c.Own(&l.Filing)
-		if !own && !c.Official {
-			return report.ErrNotFound
+		if !own {
+			by := c.By.User()
+			by.Official = c.Official
+			if err := report.May(by, report.Handle, &l.Filing); err != nil {
+				return err
+			}
 		}
 		if err := l.check(true); err != nil {
 			return err

@@ -53,7 +53,7 @@ func TestCorrect(t *testing.T) {
 			last.Note != "It is the road." || last.IsReply() || last.From != report.Pending {
 			t.Errorf("%s: the history is %+v", privacy, changes)
 		}
-		work, err := f.workbench.Details(t.Context(), filed.ID)
+		work, err := f.workbench.Details(t.Context(), filed.ID, report.User{Official: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestCorrectionRoutesAndSetsTheTarget(t *testing.T) {
 		if _, err := f.Correct(t.Context(), filed.ID, c); err != nil {
 			t.Fatal(err)
 		}
-		work, err := f.workbench.Details(t.Context(), filed.ID)
+		work, err := f.workbench.Details(t.Context(), filed.ID, report.User{Official: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 	"github.com/cityconnect/cityconnect/report-service/internal/settings"
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
@@ -41,8 +42,9 @@ type DB struct {
 // needs none.
 type Rules struct {
 	Resolutions  report.Resolutions
-	QuestionDays int // working days that a reporter has for an answer
-	GuestReports int // of each guest within report.GuestDay
+	QuestionDays int  // working days that a reporter has for an answer
+	GuestReports int  // of each guest within report.GuestDay
+	Desk         bool // officials work for departments alone
 }
 
 // NewDB returns the database behind pool. The keyring seals the recipient of
@@ -53,7 +55,7 @@ func NewDB(pool *pgxpool.Pool, keys *event.Keyring, committed func(shards.Set), 
 	return &DB{
 		pool: pool, keys: keys, rules: rules, city: settings.New(pool), assets: assetReader{pool: pool},
 		hashKeys:  keys.Derive("cityconnect/report-service/idempotency-keys"),
-		committer: newCommitter(pool, keys, committed),
+		committer: newCommitter(pool, keys, rules.Desk, committed),
 		ends:      make(chan struct{}, 1),
 	}
 }
@@ -78,13 +80,41 @@ func (db *DB) Run(ctx context.Context) error { return db.committer.Run(ctx) }
 // the committer goes through here, so that none of these steps can be
 // forgotten.
 func (db *DB) change(ctx context.Context, id uuid.UUID, decide func(tx pgx.Tx, l *lockedReport, w *writeBatch) error) error {
+	return db.changeWithin(ctx, id, report.Scope(""), decide)
+}
+
+// changeWithin is change for whoever acts within a scope: the report has what report.May needs.
+func (db *DB) changeWithin(ctx context.Context, id uuid.UUID, scope report.Scope, decide func(tx pgx.Tx, l *lockedReport, w *writeBatch) error) error {
 	return db.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
-		l, err := lockReport(ctx, tx, id)
+		l, err := lockWithin(ctx, tx, id, scope)
 		if err != nil {
 			return err
 		}
 		return decide(tx, l, w)
 	})
+}
+
+// act is change for what an official does, if they may.
+func (db *DB) act(ctx context.Context, id uuid.UUID, by report.Official, a report.Action, decide func(tx pgx.Tx, l *lockedReport, w *writeBatch) error) error {
+	return db.changeWithin(ctx, id, by.Scope, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+		if err := report.May(by.User(), a, &l.Filing); err != nil {
+			return err
+		}
+		return decide(tx, l, w)
+	})
+}
+
+// may returns what report.May says of a report that is not locked.
+func (db *DB) may(ctx context.Context, u report.User, a report.Action, id uuid.UUID) error {
+	var f report.Filing
+	err := db.pool.QueryRow(ctx, `
+		select `+hiddenReasonSQL+`, r.visibility, coalesce(p.reporter_id, ''), `+departmentSQL+`
+		from reports r left join reporters p on p.report_id = r.id where r.id = $1`, id).
+		Scan(&f.HiddenReason, &f.Visibility, &f.Reporter.ID, &f.Department)
+	if err = pgpool.Found(err, "select whose report it is", report.ErrNotFound); err != nil {
+		return err
+	}
+	return report.May(u, a, &f)
 }
 
 // transaction is change for decisions that find and lock their reports
@@ -105,12 +135,17 @@ func (db *DB) transaction(ctx context.Context, decide func(tx pgx.Tx, w *writeBa
 
 // newWrites returns an empty batch for a transaction that the caller commits:
 // the caller sends the batch before, and wakes the relay afterwards.
-func (db *DB) newWrites() *writeBatch { return &writeBatch{keys: db.keys} }
+func (db *DB) newWrites() *writeBatch { return &writeBatch{keys: db.keys, desk: db.rules.Desk} }
 
 // lockReport locks the row of a report, hidden or not, and waits for it.
 func lockReport(ctx context.Context, tx pgx.Tx, id uuid.UUID) (*lockedReport, error) {
+	return lockWithin(ctx, tx, id, report.Scope(""))
+}
+
+// lockWithin is lockReport for whoever acts within a scope.
+func lockWithin(ctx context.Context, tx pgx.Tx, id uuid.UUID, scope report.Scope) (*lockedReport, error) {
 	r := newReadBatch(true)
-	l := r.lock(id)
+	l := r.lockWithin(id, scope)
 	var b pgx.Batch
 	r.queue(&b)
 	if err := tx.SendBatch(ctx, &b).Close(); err != nil {

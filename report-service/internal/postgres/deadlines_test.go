@@ -80,7 +80,7 @@ func TestOverdue(t *testing.T) {
 					t.Errorf("levels %v after %d hours, want %v", levels, n, want)
 				}
 			}
-			work, err := f.workbench.Details(t.Context(), filed.ID)
+			work, err := f.workbench.Details(t.Context(), filed.ID, report.User{Official: true})
 			if err != nil {
 				t.Fatal(err)
 			}

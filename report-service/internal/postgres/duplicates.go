@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -47,6 +48,23 @@ func (s *Duplicates) Set(ctx context.Context, id, original uuid.UUID, by report.
 			from reports r where r.id = any($1) and r.withdrawn_at is null order by r.id for no key update`, []uuid.UUID{id, original})
 		if err != nil {
 			return err
+		}
+		if !by.Scope.City() {
+			for _, other := range []uuid.UUID{id, original} {
+				l, err := lockWithin(ctx, tx, other, by.Scope)
+				if err == nil {
+					err = report.May(by.User(), report.Handle, &l.Filing)
+				}
+				switch {
+				case other == uuid.Nil, err == nil:
+				case other == id:
+					return err
+				case fault.KindOf(err) == fault.NotFound:
+					locked = slices.DeleteFunc(locked, func(r report.Relation) bool { return r.ID == other })
+				default:
+					return fault.NewInvalid("/original", "must be a report of a department of yours")
+				}
+			}
 		}
 		changed, closed, err := report.CheckDuplicate(id, original, locked)
 		if err != nil || !changed {

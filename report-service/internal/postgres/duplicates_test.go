@@ -152,7 +152,7 @@ func TestDuplicatesOfReopenedAndClosed(t *testing.T) {
 	if got := f.status(duplicate); got != report.Pending {
 		t.Errorf("a report that is no longer a duplicate is %s", got)
 	}
-	work, err := f.workbench.Details(t.Context(), duplicate)
+	work, err := f.workbench.Details(t.Context(), duplicate, report.User{Official: true})
 	if err != nil || work.Original != nil || len(work.Acts) != 2 {
 		t.Errorf("work %+v (error %v), want both acts and no original", work, err)
 	}

@@ -153,7 +153,7 @@ func queueWords(b *pgx.Batch, id uuid.UUID, title string, description *string) {
 func (s *Moderation) moderate(ctx context.Context, id uuid.UUID, by report.Official, act report.ActKind,
 	do func(tx pgx.Tx, l *lockedReport, w *writeBatch) (note string, changed bool, err error),
 ) error {
-	return s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+	return s.db.act(ctx, id, by, report.Moderate, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		note, changed, err := do(tx, l, w)
 		if err != nil || !changed {
 			return err
@@ -235,7 +235,7 @@ func (s *Moderation) Complain(ctx context.Context, id uuid.UUID, c report.Compla
 // DismissComplaints records that an official has found nothing wrong with a
 // report.
 func (s *Moderation) DismissComplaints(ctx context.Context, id uuid.UUID, by report.Official) error {
-	return s.db.change(ctx, id, func(tx pgx.Tx, _ *lockedReport, w *writeBatch) error {
+	return s.db.act(ctx, id, by, report.Handle, func(tx pgx.Tx, _ *lockedReport, w *writeBatch) error {
 		tag, err := tx.Exec(ctx, settleSQL, id)
 		if err != nil {
 			return fmt.Errorf("settle complaints: %w", err)
@@ -251,13 +251,15 @@ func (s *Moderation) DismissComplaints(ctx context.Context, id uuid.UUID, by rep
 // add nothing.
 const maxComplaints = 20
 
-// Flagged returns the reports with open complaints, those with most complaints
+// Flagged returns the reports in reach of by with open complaints, those with most complaints
 // first.
-func (s *Moderation) Flagged(ctx context.Context, limit int) ([]report.FlaggedReport, error) {
+func (s *Moderation) Flagged(ctx context.Context, limit int, by report.User) ([]report.FlaggedReport, error) {
+	q := query{args: []any{limit}}
+	within := q.within(by.Reach(report.Handle), "")
 	tasks, err := pgpool.Collect(ctx, s.db.pool, "select suspects", worked.row, taskSQL(`
 		where r.id in (
-			select report_id from abuse_reports where settled_at is null
-			group by report_id order by count(*) desc, min(created_at), report_id limit $1)`), limit)
+			select a.report_id from abuse_reports a join reports r on r.id = a.report_id where a.settled_at is null and `+within+`
+			group by a.report_id order by count(*) desc, min(a.created_at), a.report_id limit $1)`), q.args...)
 	if err != nil {
 		return nil, err
 	}

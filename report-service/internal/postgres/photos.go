@@ -37,10 +37,13 @@ func (s *Photos) CheckUpload(ctx context.Context, reportID, upload uuid.UUID, af
 	var f report.Filing
 	var known bool
 	var ofReport, today int
+	q := query{args: []any{reportID, s.ids.uploadIDsOf(reportID, upload), by.ID, after}}
+	within := q.within(by.Reach(report.Handle), "")
 	err = s.db.pool.QueryRow(ctx, `
-		select coalesce(o.reporter_id, ''), exists (select from photos where id = any($2) and report_id = $1), n.*
+		select coalesce(o.reporter_id, ''), `+departmentSQL+`, exists (select from photos where id = any($2) and report_id = $1), n.*
 		from reports r left join reporters o on o.report_id = r.id, lateral (`+photoCountsSQL+`) n
-		where r.id = $1 and (r.hidden_reason is null or $5 or o.reporter_id = $3 and `+unhiddenSQL+`)`, reportID, s.ids.uploadIDsOf(reportID, upload), by.ID, after, by.Official).Scan(&f.Reporter.ID, &known, &ofReport, &today)
+		where r.id = $1 and (r.hidden_reason is null or `+within+` or o.reporter_id = $3 and `+unhiddenSQL+`)`, q.args...).
+		Scan(&f.Reporter.ID, &f.Department, &known, &ofReport, &today)
 	if err = pgpool.Found(err, "select report", report.ErrNotFound); err != nil {
 		return nil, err
 	}
@@ -102,7 +105,7 @@ const photoCountsSQL = `
 func (s *Photos) Add(ctx context.Context, u report.Upload, by report.User) (p report.Photo, added bool, err error) {
 	now := time.Now().UTC().Truncate(time.Microsecond) // as exact as the database
 	ids := s.ids.uploadIDsOf(u.ReportID, u.ID)
-	err = s.changePhotos(ctx, u.ReportID, by, func(tx pgx.Tx, l *lockedReport, _ bool, w *writeBatch) error {
+	err = s.changePhotos(ctx, u.ReportID, by, report.Read, func(tx pgx.Tx, l *lockedReport, _ bool, w *writeBatch) error {
 		if p, err = s.knownPhoto(ctx, tx, u); !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
@@ -148,11 +151,15 @@ func (s *Photos) digests(u report.Upload) [][]byte {
 	return pseudonym.Of(s.digestKeys, u.ID[:], u.Hash[:])
 }
 
-// changePhotos changes the photos of a report by do, if by may change them.
-func (s *Photos) changePhotos(ctx context.Context, id uuid.UUID, by report.User, do func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error) error {
-	return s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
-		if l.Private() && !by.Official && by.ID != l.Reporter.ID {
-			return report.ErrNotFound
+// changePhotos changes the photos of a report by do, if by may change them; an official needs
+// to be one who may do a.
+func (s *Photos) changePhotos(ctx context.Context, id uuid.UUID, by report.User, a report.Action, do func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error) error {
+	return s.db.changeWithin(ctx, id, by.Scope, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+		if !by.Official {
+			a = report.Read
+		}
+		if err := report.May(by, a, &l.Filing); err != nil && (by.Official || l.Private()) {
+			return err
 		}
 		if err := l.check(by.Official); err != nil {
 			return err
@@ -173,54 +180,60 @@ func photoAct(reportID uuid.UUID, by report.User, kind report.ActKind, photo uui
 // List returns the photos of a report that by may see, oldest first: the ready
 // ones, and for users who may change them all but the removed ones.
 func (s *Photos) List(ctx context.Context, reportID uuid.UUID, by report.User) ([]report.Photo, error) {
-	var found bool
-	err := s.db.pool.QueryRow(ctx, `
+	q := query{args: []any{reportID}}
+	within := q.within(by.Reach(report.Read), "o")
+	found, err := pgpool.Value[bool](ctx, s.db.pool, "select report", `
 		select exists (select from reports r left join reporters o on o.report_id = r.id
-			where r.id = $1 and (r.hidden_reason is null or $3 or o.reporter_id = $2))`, reportID, by.ID, by.Official).Scan(&found)
+			where r.id = $1 and `+within+`)`, q.args...)
 	if err != nil {
-		return nil, fmt.Errorf("select report: %w", err)
+		return nil, err
 	}
 	if !found {
 		return nil, report.ErrNotFound
 	}
+	q = query{args: []any{reportID}}
+	within = q.within(by.Reach(report.Converse), "o")
 	return pgpool.Collect(ctx, s.db.pool, "select photos", scanPhoto, `
-		select `+photoColumns+` from photos p left join reporters o using (report_id)
-		where p.report_id = $1 and (p.state = 'ready' or p.state <> 'removed' and ($3 or o.reporter_id = $2))
-		order by p.created_at, p.id`, reportID, by.ID, by.Official)
+		select `+photoColumns+` from photos p join reports r on r.id = p.report_id left join reporters o on o.report_id = p.report_id
+		where p.report_id = $1 and (p.state = 'ready' or p.state <> 'removed' and `+within+`)
+		order by p.created_at, p.id`, q.args...)
 }
 
 // Get returns a photo whose pictures by may see. A photo of a hidden report is
 // returned as held: no cache may keep it.
 func (s *Photos) Get(ctx context.Context, id uuid.UUID, by report.User) (report.Photo, error) {
-	rows, err := s.db.pool.Query(ctx, `
+	q := query{args: []any{s.ids.knownAs(id)}}
+	within := q.within(by.Reach(report.Converse), "o")
+	return pgpool.One(ctx, s.db.pool, "select photo", report.ErrNoPhoto, scanPhoto, `
 		select `+photoColumns+` from (
 			select q.id, q.report_id, q.reason, q.alt, q.official, q.width, q.height, q.created_at, q.purpose,
 				case when r.hidden_reason is not null and q.state = 'ready' then 'held' else q.state end as state
 			from photos q join reports r on r.id = q.report_id
-		) p left join reporters o using (report_id)
-		where p.id = any($1) and (p.state = 'ready' or p.state = 'held' and ($3 or o.reporter_id = $2)) `+firstKnownSQL, s.ids.knownAs(id), by.ID, by.Official)
-	if err != nil {
-		return report.Photo{}, fmt.Errorf("select photo: %w", err)
-	}
-	p, err := pgx.CollectExactlyOneRow(rows, scanPhoto)
-	return p, pgpool.Found(err, "select photo", report.ErrNoPhoto)
+		) p join reports r on r.id = p.report_id left join reporters o on o.report_id = p.report_id
+		where p.id = any($1) and (p.state = 'ready' or p.state = 'held' and `+within+`) `+firstKnownSQL, q.args...)
 }
 
-// Held returns the photos that wait for an official, oldest first.
-func (s *Photos) Held(ctx context.Context, limit int) ([]report.Photo, error) {
+// Held returns the photos that wait for an official and are in reach of by, oldest first.
+func (s *Photos) Held(ctx context.Context, limit int, by report.User) ([]report.Photo, error) {
+	q := query{args: []any{limit}}
+	within := q.within(by.Reach(report.Handle), "")
 	return pgpool.Collect(ctx, s.db.pool, "select photos", scanPhoto, `
-		select `+photoColumns+` from photos p where p.state = 'held' order by p.created_at, p.id limit $1`, limit)
+		select `+photoColumns+` from photos p join reports r on r.id = p.report_id
+		where p.state = 'held' and `+within+` order by p.created_at, p.id limit $1`, q.args...)
 }
 
 // Remove removes a photo from a report. If an official removes a held photo it
 // is refused, and its uploader is notified. A removed photo stays removed.
 func (s *Photos) Remove(ctx context.Context, reportID, id uuid.UUID, by report.User) error {
-	return s.changePhotos(ctx, reportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
+	return s.changePhotos(ctx, reportID, by, report.Read, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
 		p, err := s.ids.lock(ctx, tx, reportID, id)
 		if err != nil || p.State == report.PhotoRemoved {
 			return err
 		}
 		state, reason, err := p.Remove(city)
+		if err == nil && city && !p.Official {
+			err = report.May(by, report.Moderate, &l.Filing)
+		}
 		if err != nil {
 			return err
 		}
@@ -237,7 +250,7 @@ func (s *Photos) Remove(ctx context.Context, reportID, id uuid.UUID, by report.U
 
 // Show shows a held photo. A shown one stays as it is.
 func (s *Photos) Show(ctx context.Context, reportID, id uuid.UUID, by report.User) error {
-	return s.changePhotos(ctx, reportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
+	return s.changePhotos(ctx, reportID, by, report.Moderate, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
 		p, err := s.ids.lock(ctx, tx, reportID, id)
 		if err != nil || p.State == report.PhotoReady {
 			return err
@@ -254,7 +267,7 @@ func (s *Photos) Show(ctx context.Context, reportID, id uuid.UUID, by report.Use
 // Replace replaces a photo by its redacted picture, under a new id: caches keep
 // the old one for a year.
 func (s *Photos) Replace(ctx context.Context, reportID, id uuid.UUID, redacted report.Photo, by report.User) (report.Photo, error) {
-	err := s.changePhotos(ctx, reportID, by, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
+	err := s.changePhotos(ctx, reportID, by, report.Moderate, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
 		p, err := s.ids.lock(ctx, tx, reportID, id)
 		if err != nil {
 			return err

@@ -44,6 +44,25 @@ func (q *query) values(f report.Filter) []any {
 	return q.args
 }
 
+// within returns the condition that report r, of a reporter in the row with that name, is
+// within reach.
+func (q *query) within(reach report.Reach, reporters string) string {
+	if reach.Official && reach.Scope.City() {
+		return `true`
+	}
+	ways := []string{`false`}
+	if reach.Shown {
+		ways = append(ways, `r.hidden_reason is null`)
+	}
+	if reach.Reporter != "" {
+		ways = append(ways, reporters+`.reporter_id = `+q.arg(reach.Reporter))
+	}
+	if reach.Official {
+		ways = append(ways, fmt.Sprintf(withinSQL, q.arg(reach.Scope.Departments())))
+	}
+	return `(` + strings.Join(ways, ` or `) + `)`
+}
+
 // where returns the conditions as a clause, which is empty without any.
 func (q *query) where() string {
 	if len(q.conditions) == 0 {
@@ -109,6 +128,9 @@ func (q *query) filter(f report.Filter) {
 		q.and(unhiddenSQL)
 	default:
 		q.and(`r.hidden_reason is null`)
+	}
+	if !f.Scope.City() {
+		q.and(withinSQL, f.Scope.Departments())
 	}
 	if id, ok := report.IDOf(f.Words); ok {
 		q.and(`r.id = %s`, id)

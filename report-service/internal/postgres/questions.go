@@ -27,7 +27,7 @@ func NewQuestions(db *DB) *Questions { return &Questions{db} }
 // Ask adds a question to a report and stops its clock, together with the event that
 // announces it to the reporter. It returns the question with its last day.
 func (s *Questions) Ask(ctx context.Context, id uuid.UUID, q report.Question) (report.Question, error) {
-	err := s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+	err := s.db.act(ctx, id, q.By, report.Handle, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		if err := l.check(true); err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func (s *Questions) Ask(ctx context.Context, id uuid.UUID, q report.Question) (r
 // Withdraw ends an open question without an answer, and lets the clock of its report go
 // on. One that is withdrawn already stays as it is.
 func (s *Questions) Withdraw(ctx context.Context, id, question uuid.UUID, by report.Official) error {
-	return s.db.change(ctx, id, func(tx pgx.Tx, _ *lockedReport, w *writeBatch) error {
+	return s.db.act(ctx, id, by, report.Handle, func(tx pgx.Tx, _ *lockedReport, w *writeBatch) error {
 		var state report.QuestionState
 		err := tx.QueryRow(ctx, `select state from questions where id = $1 and report_id = $2`, question, id).Scan(&state)
 		switch {
@@ -124,15 +124,8 @@ func (s *Questions) Answer(ctx context.Context, id uuid.UUID, reporter string, a
 // about its resolutions; for officials also what reporters of its duplicates said. For
 // everybody but officials and the reporter there is no such report.
 func (s *Questions) Dialogue(ctx context.Context, id uuid.UUID, reader report.User) (d report.Dialogue, err error) {
-	var reads bool
-	err = s.db.pool.QueryRow(ctx, `
-		select exists (select from reports r left join reporters p on p.report_id = r.id where r.id = $1 and ($3 or p.reporter_id = $2))`,
-		id, reader.ID, reader.Official).Scan(&reads)
-	if err != nil {
-		return d, fmt.Errorf("select report: %w", err)
-	}
-	if !reads {
-		return d, report.ErrNotFound
+	if err := s.db.may(ctx, reader, report.Converse, id); err != nil {
+		return d, err
 	}
 	d.Exchanges, err = pgpool.Collect(ctx, s.db.pool, "select dialogue", func(row pgx.CollectableRow) (e report.Exchange, err error) {
 		var answer *uuid.UUID
@@ -151,13 +144,15 @@ func (s *Questions) Dialogue(ctx context.Context, id uuid.UUID, reader report.Us
 	if err != nil {
 		return d, err
 	}
-	d.Verdicts, err = s.saidVerdicts(ctx, id, reader.Official)
+	d.Verdicts, err = s.saidVerdicts(ctx, id, reader)
 	return d, err
 }
 
 // saidVerdicts returns all that was said about the resolutions of a report, oldest first, by
 // its reporter; for officials also by those of its duplicates.
-func (s *Questions) saidVerdicts(ctx context.Context, id uuid.UUID, official bool) ([]report.SaidVerdict, error) {
+func (s *Questions) saidVerdicts(ctx context.Context, id uuid.UUID, reader report.User) ([]report.SaidVerdict, error) {
+	q := query{args: []any{id}}
+	within := q.within(reader.Reach(report.Handle), "")
 	return pgpool.Collect(ctx, s.db.pool, "select all verdicts", func(row pgx.CollectableRow) (v report.SaidVerdict, err error) {
 		var version, n int64
 		err = row.Scan(&v.ReportID, &version, &n, &v.Fixed, &v.Text, &v.GivenAt, &v.Until)
@@ -172,8 +167,8 @@ func (s *Questions) saidVerdicts(ctx context.Context, id uuid.UUID, official boo
 			union all
 			select jsonb_array_length(v.earlier) + 1, v.fixed, v.text, v.given_at
 		) said
-		where v.given_at is not null and (v.report_id = $1 or $2 and v.report_id in (select id from reports where duplicate_of = $1))
-		order by said.given_at, v.report_id, v.version, said.n`, id, official)
+		where v.given_at is not null and (v.report_id = $1 or v.report_id in (select r.id from reports r where r.duplicate_of = $1 and `+within+`))
+		order by said.given_at, v.report_id, v.version, said.n`, q.args...)
 }
 
 // openQuestion returns the open question about a locked report.

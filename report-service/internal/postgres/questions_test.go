@@ -130,7 +130,7 @@ func TestQuestionAndAnswer(t *testing.T) {
 				}
 			}
 			f.checkQuestionMessages(filed, privacy)
-			work, err := f.workbench.Details(t.Context(), filed.ID)
+			work, err := f.workbench.Details(t.Context(), filed.ID, report.User{Official: true})
 			if err != nil || work.Waiting || work.Question != nil || work.Version != filed.Version || len(work.Acts) != 1 || work.Acts[0].Kind != report.Asked || work.Acts[0].Text != "" {
 				t.Errorf("officials see %+v (error %v), want the act without its text, and the version of before", work, err)
 			}

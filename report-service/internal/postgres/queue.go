@@ -59,14 +59,16 @@ func (s *Workbench) queue(ctx context.Context, filter report.Filter, after *repo
 	return report.Queue{Tasks: tasks[:limit], Next: filter.CursorAtTask(tasks[limit-1])}, nil
 }
 
-// Waiting counts what waits for officials.
-func (s *Workbench) Waiting(ctx context.Context) (n report.Waiting, err error) {
+// Waiting counts what waits for officials, of reports in reach of by.
+func (s *Workbench) Waiting(ctx context.Context, by report.User) (n report.Waiting, err error) {
+	var q query
+	within := q.within(by.Reach(report.Handle), "")
 	err = s.db.pool.QueryRow(ctx, `
 		select
-			(select count(distinct c.report_id) from comments c join reports r on r.id = c.report_id and `+unhiddenSQL+` where not c.seen and c.hidden_reason is null),
-			(select count(distinct report_id) from abuse_reports where settled_at is null),
-			(select count(*) from photos where state = 'held'),
-			(select count(*) from reports r where r.disputed_at is not null and `+unhiddenSQL+`)`).Scan(&n.Commented, &n.Abuse, &n.Photos, &n.Disputed)
+			(select count(distinct c.report_id) from comments c join reports r on r.id = c.report_id and `+unhiddenSQL+` where not c.seen and c.hidden_reason is null and `+within+`),
+			(select count(distinct a.report_id) from abuse_reports a join reports r on r.id = a.report_id where a.settled_at is null and `+within+`),
+			(select count(*) from photos p join reports r on r.id = p.report_id where p.state = 'held' and `+within+`),
+			(select count(*) from reports r where r.disputed_at is not null and `+unhiddenSQL+` and `+within+`)`, q.args...).Scan(&n.Commented, &n.Abuse, &n.Photos, &n.Disputed)
 	if err != nil {
 		return n, fmt.Errorf("count what waits: %w", err)
 	}

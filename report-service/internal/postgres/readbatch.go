@@ -54,6 +54,17 @@ func (r *readBatch) lock(id uuid.UUID) *lockedReport {
 	return l
 }
 
+// lockWithin is lock for whoever acts within a scope. Unless it is the whole city, the report
+// has the department in charge.
+func (r *readBatch) lockWithin(id uuid.UUID, scope report.Scope) *lockedReport {
+	l := r.lock(id)
+	if !scope.City() {
+		var found bool
+		r.others.Queue(`select `+departmentSQL+` from reports r where r.id = $1`, id).QueryRow(optional(&found, &l.Department))
+	}
+	return l
+}
+
 // An earlierVote is a voter's present vote on a report.
 type earlierVote struct {
 	reportID uuid.UUID
@@ -151,6 +162,16 @@ func (l *lockedReport) check(official bool) error {
 		return report.ErrHidden
 	}
 	return nil
+}
+
+// checkFor refuses it also to officials who do not work on the report.
+func (l *lockedReport) checkFor(scope report.Scope) error {
+	if l.found {
+		if err := report.May(report.User{Official: true, Scope: scope}, report.Handle, &l.Filing); err != nil {
+			return err
+		}
+	}
+	return l.check(true)
 }
 
 // checkPublic refuses it also to a report that only the city sees.

@@ -70,7 +70,7 @@ func TestReply(t *testing.T) {
 	if replies != 3 {
 		t.Errorf("%d replies are announced, want 3", replies)
 	}
-	details, err := f.workbench.Details(t.Context(), filed.ID)
+	details, err := f.workbench.Details(t.Context(), filed.ID, report.User{Official: true})
 	if err != nil {
 		t.Fatal(err)
 	}

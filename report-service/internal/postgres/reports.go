@@ -22,8 +22,9 @@ func NewReports(db *DB) *Reports { return &Reports{db} }
 // Get returns a report as reader may see it. Only officials and its reporter
 // see a hidden one.
 func (s *Reports) Get(ctx context.Context, id uuid.UUID, reader report.User) (report.View, error) {
-	v, err := viewed.scan(s.db.pool.QueryRow(ctx, viewSQL+`
-		where r.id = $2 and (r.hidden_reason is null or $3 or p.reporter_id = $1)`, reader.ID, id, reader.Official))
+	q := query{args: []any{reader.ID, id}}
+	within := q.within(reader.Reach(report.Read), "p")
+	v, err := viewed.scan(s.db.pool.QueryRow(ctx, viewSQL+` where r.id = $2 and `+within, q.args...))
 	return v, pgpool.Found(err, "select report", report.ErrNotFound)
 }
 
@@ -43,6 +44,8 @@ func (s *Reports) Outlook(ctx context.Context, id uuid.UUID, reporter string) (r
 
 // History returns the changes of a report that reader may see, oldest first.
 func (s *Reports) History(ctx context.Context, id uuid.UUID, reader report.User) ([]report.Change, error) {
+	q := query{args: []any{id}}
+	within := q.within(reader.Reach(report.Read), "p")
 	changes, err := pgpool.Collect(ctx, s.db.pool, "select history", func(row pgx.CollectableRow) (c report.Change, err error) {
 		err = row.Scan(&c.From, &c.To, &c.Note, &c.Version, &c.At, &c.Corrected, &c.Kind)
 		c.At = c.At.UTC()
@@ -51,8 +54,8 @@ func (s *Reports) History(ctx context.Context, id uuid.UUID, reader report.User)
 		select coalesce(from_status, ''), to_status, note, report_version, changed_at, correction, coalesce(kind, '')
 		from status_history h where report_id = $1 and exists (
 			select from reports r left join reporters p on p.report_id = r.id
-			where r.id = $1 and (r.hidden_reason is null or $3 or p.reporter_id = $2))
-		order by id`, id, reader.ID, reader.Official)
+			where r.id = $1 and `+within+`)
+		order by id`, q.args...)
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ type statusChange struct {
 func (c *statusChange) scope() scope { return scope{subject: c.id} }
 
 func (c *statusChange) read(r *readBatch) {
-	c.locked = r.lock(c.id)
+	c.locked = r.lockWithin(c.id, c.move.Scope)
 	if c.resolutions.NeedPhoto && c.move.To == report.Resolved && !c.move.Follows {
 		r.others.Queue(`
 			select not exists (select from photos p where p.report_id = $1 and p.purpose = 'after' and p.state in ('checking', 'held', 'ready')
@@ -66,7 +66,7 @@ func (c *statusChange) read(r *readBatch) {
 }
 
 func (c *statusChange) write(w *writeBatch) error {
-	if err := c.locked.check(true); err != nil {
+	if err := c.locked.checkFor(c.move.Scope); err != nil {
 		return err
 	}
 	filing := &c.locked.Filing
@@ -153,12 +153,12 @@ type replyChange struct {
 func (c *replyChange) scope() scope { return scope{subject: c.id} }
 
 func (c *replyChange) read(r *readBatch) {
-	c.locked = r.lock(c.id)
+	c.locked = r.lockWithin(c.id, c.reply.Scope)
 	c.earlier.read(&r.others)
 }
 
 func (c *replyChange) write(w *writeBatch) error {
-	if err := c.locked.check(true); err != nil {
+	if err := c.locked.checkFor(c.reply.Scope); err != nil {
 		return err
 	}
 	if done, err := c.earlier.done(w); err != nil || done {

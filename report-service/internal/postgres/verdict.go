@@ -225,7 +225,7 @@ func (d dispute) assign(ctx context.Context) error {
 // Uphold keeps a disputed report resolved, with a note for everybody, which is announced as a
 // reply.
 func (s *Reports) Uphold(ctx context.Context, id uuid.UUID, k report.Uphold) error {
-	return s.db.change(ctx, id, func(_ pgx.Tx, l *lockedReport, w *writeBatch) error {
+	return s.db.act(ctx, id, k.By, report.Handle, func(_ pgx.Tx, l *lockedReport, w *writeBatch) error {
 		if err := l.check(true); err != nil {
 			return err
 		}

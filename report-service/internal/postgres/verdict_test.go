@@ -108,7 +108,7 @@ func TestDispute(t *testing.T) {
 					t.Errorf("%s has the words: %s", r.Key, r.Payload)
 				}
 			}
-			work, err := f.workbench.Details(t.Context(), id)
+			work, err := f.workbench.Details(t.Context(), id, report.User{Official: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,7 +119,7 @@ func TestDispute(t *testing.T) {
 			if err != nil || len(queue.Tasks) != 2 || queue.Tasks[0].ID != id {
 				t.Errorf("the queue is %+v, error %v", queue.Tasks, err)
 			}
-			waiting, err := f.workbench.Waiting(t.Context())
+			waiting, err := f.workbench.Waiting(t.Context(), report.User{Official: true})
 			counts, countErr := f.workbench.Counts(t.Context(), report.Filter{})
 			if err != nil || countErr != nil || waiting.Disputed != 1 || counts.Disputed != 1 || counts.Total != 2 {
 				t.Errorf("%+v and %+v are counted, errors %v and %v", waiting, counts, err, countErr)
@@ -239,7 +239,7 @@ func TestKeepResolved(t *testing.T) {
 	if f.asked(id, ann.ID) != nil || f.number(`select count(*) from reports where disputed_at is not null or clock_since is not null`) != 0 {
 		t.Error("the reporter is still asked, or the clock runs")
 	}
-	work, err := f.workbench.Details(t.Context(), id)
+	work, err := f.workbench.Details(t.Context(), id, report.User{Official: true})
 	if err != nil || work.Disputed || !slices.ContainsFunc(work.Acts, func(a report.Act) bool { return a.Kind == report.KeptResolved && a.Text == keep.Note }) {
 		t.Errorf("officials see %+v, error %v", work, err)
 	}
@@ -342,7 +342,7 @@ func TestDuplicatesDisputeTheOriginal(t *testing.T) {
 	if len(rows) != 1 || rows[0].Report != original {
 		t.Fatalf("announced as %+v", rows)
 	}
-	work, err := f.workbench.Details(t.Context(), original)
+	work, err := f.workbench.Details(t.Context(), original, report.User{Official: true})
 	if err != nil || !work.Disputed || work.Verdict != nil || len(work.Disputes) != 2 || work.Disputes[0].ReportID != second || work.Disputes[0].Text != "Dark" {
 		t.Errorf("officials see %+v of the original, error %v", work, err)
 	}

@@ -13,8 +13,13 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// Details returns what officials know about a report.
-func (s *Workbench) Details(ctx context.Context, id uuid.UUID) (report.TaskDetails, error) {
+// Details returns what officials know about a report, for one of them.
+func (s *Workbench) Details(ctx context.Context, id uuid.UUID, by report.User) (report.TaskDetails, error) {
+	if !by.Scope.City() {
+		if err := s.db.may(ctx, by, report.Handle, id); err != nil {
+			return report.TaskDetails{}, err
+		}
+	}
 	task, err := worked.scan(s.db.pool.QueryRow(ctx, taskSQL(` where r.id = $1`), id))
 	if err = pgpool.Found(err, "select work", report.ErrNotFound); err != nil {
 		return report.TaskDetails{}, err
@@ -46,8 +51,10 @@ func (s *Workbench) Details(ctx context.Context, id uuid.UUID) (report.TaskDetai
 	if err != nil {
 		return report.TaskDetails{}, err
 	}
+	q := query{args: []any{id}}
+	within := q.within(by.Reach(report.Handle), "")
 	duplicates, err := pgpool.Collect(ctx, s.db.pool, "select duplicates", pgx.RowTo[uuid.UUID],
-		`select id from reports where duplicate_of = $1 order by id`, id)
+		`select r.id from reports r where r.duplicate_of = $1 and `+within+` order by r.id`, q.args...)
 	if err != nil {
 		return report.TaskDetails{}, err
 	}
@@ -61,7 +68,7 @@ func (s *Workbench) Details(ctx context.Context, id uuid.UUID) (report.TaskDetai
 	if work.Intake, err = s.intake(ctx, id); err != nil {
 		return report.TaskDetails{}, err
 	}
-	return work, s.verdicts(ctx, &work)
+	return work, s.verdicts(ctx, &work, by)
 }
 
 // intake returns how a report came that an official filed for somebody, or nil.
@@ -87,7 +94,7 @@ func (s *Workbench) intake(ctx context.Context, id uuid.UUID) (*report.Intake, e
 // Assign assigns a report to an official, a department, both or none. An
 // assignment that changes nothing is not recorded.
 func (s *Workbench) Assign(ctx context.Context, id uuid.UUID, a report.Assignment, by report.Official) error {
-	return s.db.change(ctx, id, func(tx pgx.Tx, _ *lockedReport, w *writeBatch) error {
+	return s.db.act(ctx, id, by, report.Handle, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		act := actRow{reportID: id, by: by, kind: report.Assigned, department: a.Department}
 		if a.Assignee != nil {
 			act.assignee = a.Assignee.ID
@@ -107,21 +114,54 @@ func (s *Workbench) Assign(ctx context.Context, id uuid.UUID, a report.Assignmen
 		case tag.RowsAffected() > 0:
 			w.record(act)
 		}
+		if by.Scope.City() {
+			return nil
+		}
+		if err := tx.QueryRow(ctx, `select `+departmentSQL+` from reports r where r.id = $1`, id).Scan(&l.Department); err != nil {
+			return fmt.Errorf("select department in charge: %w", err)
+		}
+		if report.May(by.User(), report.Handle, &l.Filing) != nil {
+			return fault.NewInvalid("/department_id", "must leave the report to a department of yours: forward it to another")
+		}
+		return nil
+	})
+}
+
+// Forward gives a report to another department than the one in charge, with a reason, and
+// takes it from whoever it is assigned to.
+func (s *Workbench) Forward(ctx context.Context, id uuid.UUID, department int32, reason string, by report.Official) error {
+	return s.db.act(ctx, id, by, report.Handle, func(tx pgx.Tx, _ *lockedReport, w *writeBatch) error {
+		var known, there bool
+		err := tx.QueryRow(ctx, `
+			select exists (select from departments where id = $2), coalesce(`+chargeSQL+` = $2, false)
+			from reports r join categories c on c.id = r.category_id`+routesSQL+` where r.id = $1`, id, department).Scan(&known, &there)
+		switch {
+		case err != nil:
+			return fmt.Errorf("select department in charge: %w", err)
+		case !known:
+			return fault.NewInvalid("/department_id", "there is no such department")
+		case there:
+			return fault.NewInvalid("/department_id", "must be another department than the one in charge")
+		}
+		w.others.Queue(`update reports set assignee_id = null, department_id = $2 where id = $1`, id, department)
+		w.record(actRow{reportID: id, by: by, kind: report.Forwarded, text: reason, department: department})
 		return nil
 	})
 }
 
 // AddNote adds an internal note to a report.
 func (s *Workbench) AddNote(ctx context.Context, id uuid.UUID, text string, by report.Official) error {
-	return s.db.change(ctx, id, func(_ pgx.Tx, _ *lockedReport, w *writeBatch) error {
+	return s.db.act(ctx, id, by, report.Handle, func(_ pgx.Tx, _ *lockedReport, w *writeBatch) error {
 		w.record(actRow{reportID: id, by: by, kind: report.Noted, text: text})
 		return nil
 	})
 }
 
 // verdicts adds to work what the reporter of its report, and those of its duplicates, have
-// said about the last resolution.
-func (s *Workbench) verdicts(ctx context.Context, work *report.TaskDetails) error {
+// said about the last resolution, as far as by works on them.
+func (s *Workbench) verdicts(ctx context.Context, work *report.TaskDetails, by report.User) error {
+	q := query{args: []any{work.ID}}
+	within := q.within(by.Reach(report.Handle), "")
 	given, err := pgpool.Collect(ctx, s.db.pool, "select verdicts", func(row pgx.CollectableRow) (v report.DuplicateVerdict, err error) {
 		err = row.Scan(&v.ReportID, &v.Fixed, &v.Text, &v.GivenAt, &v.Until)
 		v.GivenAt, v.Until = v.GivenAt.UTC(), v.Until.UTC()
@@ -130,7 +170,7 @@ func (s *Workbench) verdicts(ctx context.Context, work *report.TaskDetails) erro
 		(select report_id, fixed, text, given_at, until from verdicts where report_id = $1 and given_at is not null order by version desc limit 1)
 		union all
 		(select v.report_id, v.fixed, v.text, v.given_at, v.until from verdicts v join reports r on r.id = v.report_id
-			where r.duplicate_of = $1 and not v.fixed and v.ended_at is null order by v.given_at)`, work.ID)
+			where r.duplicate_of = $1 and not v.fixed and v.ended_at is null and `+within+` order by v.given_at)`, q.args...)
 	for _, v := range given {
 		if v.ReportID == work.ID {
 			work.Verdict = &v.Verdict

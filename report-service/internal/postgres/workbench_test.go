@@ -42,7 +42,7 @@ func TestActs(t *testing.T) {
 			t.Errorf("%s: %d acts, want %d", step.name, n, step.acts)
 		}
 	}
-	work, err := f.workbench.Details(t.Context(), filed.ID)
+	work, err := f.workbench.Details(t.Context(), filed.ID, report.User{Official: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 // of a table by one statement.
 type writeBatch struct {
 	keys *event.Keyring // seals the recipients
+	desk bool           // messages for officials name the department in charge
 
 	filings []newFiling
 	history []historyRow
@@ -230,9 +231,13 @@ func queueVotes(b *pgx.Batch, votes []voteRow, onConflict string) {
 // queueOutbox numbers the rows in the order in which the changes were decided,
 // which is the order of the versions.
 func (w *writeBatch) queueOutbox(b *pgx.Batch) {
+	payload := `payload`
+	if w.desk {
+		payload = chargedSQL
+	}
 	b.Queue(`
 		insert into outbox_messages (id, routing_key, payload, report_id, report_version, shard, headers)
-		select id, routing_key, payload, report_id, report_version, shard, headers
+		select id, routing_key, `+payload+`, report_id, report_version, shard, headers
 		from unnest($1::uuid[], $2::text[], $3::jsonb[], $4::uuid[], $5::bigint[], $6::smallint[], $7::jsonb[])
 			with ordinality as new (id, routing_key, payload, report_id, report_version, shard, headers, place)
 		order by place`,
@@ -244,6 +249,11 @@ func (w *writeBatch) queueOutbox(b *pgx.Batch) {
 		array(w.outbox, func(r outboxRow) int16 { return r.shard }),
 		array(w.outbox, func(r outboxRow) json.RawMessage { return r.headers }))
 }
+
+// chargedSQL is the payload of a message with the department in charge, if officials are
+// notified of it.
+const chargedSQL = `case when routing_key in ('report.created', 'report.overdue', 'report.disputed', 'report.answered', 'report.question.expired')
+	then payload || jsonb_build_object('department', (select ` + departmentSQL + ` from reports r where r.id = new.report_id)) else payload end`
 
 // queueActs writes the acts and the names of their officials.
 func (w *writeBatch) queueActs(b *pgx.Batch) {

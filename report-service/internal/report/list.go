@@ -32,6 +32,7 @@ type Filter struct {
 
 	// For officials only.
 	Official           bool      // with reports that only the city sees
+	Scope              Scope     // only reports in it
 	Departments        []int32   // in charge of it; any of them
 	Assignee           *string   // this official's; "" is nobody's
 	FiledFrom, FiledTo time.Time // from one on, before the other; zero for no bound
@@ -74,7 +75,7 @@ var noDue = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // Costly reports whether a list of f may read most of the reports: no index has
 // everything that it asks for. A user's own reports are few.
 func (f Filter) Costly() bool {
-	if len(f.Words) > 0 || f.Box != nil || len(f.Areas) > 0 || len(f.Departments) > 0 || f.Overdue > 0 {
+	if len(f.Words) > 0 || f.Box != nil || len(f.Areas) > 0 || len(f.Departments) > 0 || f.Overdue > 0 || !f.Scope.City() {
 		return true
 	}
 	byTime := f.Order == "" || f.Order == Newest || f.Order == Oldest

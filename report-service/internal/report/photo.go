@@ -126,7 +126,7 @@ func (u User) ActsForCity(f *Filing) (city bool, err error) {
 	case u.ID != "" && u.ID == f.Reporter.ID:
 		return false, nil
 	case u.Official:
-		return true, nil
+		return true, May(u, Handle, f)
 	}
 	return false, fault.New(NotReporter, "only the reporter may change the photos of a report")
 }

@@ -68,13 +68,16 @@ type Area struct {
 type User struct {
 	ID       string
 	Name     string
-	Official bool // whether the role is that of an official
-	Guest    bool // without an account
+	Official bool  // whether the role is that of an official
+	Scope    Scope // of an official
+	Guest    bool  // without an account
 }
 
 // AsOfficial returns the official that u acts as. Without a name, the id is
 // shown.
-func (u User) AsOfficial() Official { return Official{ID: u.ID, Name: cmp.Or(u.Name, u.ID)} }
+func (u User) AsOfficial() Official {
+	return Official{ID: u.ID, Name: cmp.Or(u.Name, u.ID), Scope: u.Scope}
+}
 
 // A Reporter is the resident who filed a report.
 type Reporter struct {
@@ -130,6 +133,7 @@ type Filing struct {
 	Report
 	Reporter    Reporter  // without an id if an application filed it: nobody did whom we know
 	Application uuid.UUID // that filed it by Open311; zero for none
+	Department  string    // the code of the one in charge, for May; empty for none
 	Intake      *Intake   // of one that is being filed for somebody; nil for others
 	// Restricted is the version at which an official made it one ForOfficials; 0 if its
 	// reporter did, or nobody.

@@ -74,6 +74,7 @@ type Move struct {
 	Note    string
 	By      string   // the official
 	ByName  string   // for other officials
+	Scope   Scope    // within which they act
 	IfMatch Versions // the versions at which it may happen
 	Follows bool     // it is a duplicate's, which ends with its original
 	NoPhoto bool     // the city resolves with a photo of the finished work alone, and there is none
@@ -117,6 +118,7 @@ type Reply struct {
 	Text   string
 	By     string // the official
 	ByName string // for other officials
+	Scope  Scope  // within which they act
 	At     time.Time
 }
 
@@ -126,7 +128,7 @@ func NewReply(text string, by Official, now time.Time) (Reply, error) {
 	if text == "" {
 		return Reply{}, fault.NewInvalid("/text", "must not be blank")
 	}
-	return Reply{Text: text, By: by.ID, ByName: by.Name, At: stored(now)}, nil
+	return Reply{Text: text, By: by.ID, ByName: by.Name, Scope: by.Scope, At: stored(now)}, nil
 }
 
 // Reply returns the entry of r for f's history. It is a change of f, whatever

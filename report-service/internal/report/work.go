@@ -13,9 +13,13 @@ import (
 
 // An Official is someone of the city who works on reports.
 type Official struct {
-	ID   string
-	Name string
+	ID    string
+	Name  string
+	Scope Scope // within which they act
 }
+
+// User returns o as the author of a request.
+func (o Official) User() User { return User{ID: o.ID, Name: o.Name, Official: true, Scope: o.Scope} }
 
 // A Member is an official, operator or auditor who has used the service.
 type Member struct {
@@ -28,6 +32,7 @@ type Member struct {
 // A Department is a part of the city's administration.
 type Department struct {
 	ID         int32
+	Code       string // by which identity providers call it
 	Name       string
 	Categories []int32 // whose reports it gets, unless an official assigns them
 	Routes     []Route // likewise, of areas
@@ -43,7 +48,7 @@ type Route struct {
 // CheckDepartments returns what is wrong with departments as the complete list
 // of a city.
 func CheckDepartments(departments []Department) error {
-	ids, names, categories := make(map[int32]bool), make(map[string]bool), make(map[int32]bool)
+	ids, names, codes, categories := make(map[int32]bool), make(map[string]bool), make(map[string]bool), make(map[int32]bool)
 	routes := make(map[Route]bool)
 	for i, d := range departments {
 		at := fmt.Sprintf("/departments/%d/", i)
@@ -54,8 +59,10 @@ func CheckDepartments(departments []Department) error {
 			return fault.NewInvalid(at+"id", "is already used by another department")
 		case names[d.Name]:
 			return fault.NewInvalid(at+"name", "is already used by another department")
+		case d.Code != "" && codes[d.Code]:
+			return fault.NewInvalid(at+"code", "is already used by another department")
 		}
-		ids[d.ID], names[d.Name] = true, true
+		ids[d.ID], names[d.Name], codes[d.Code] = true, true, true
 		for j, category := range d.Categories {
 			if categories[category] {
 				return fault.NewInvalid(fmt.Sprintf("%scategory_ids/%d", at, j), "is already used by another department")
@@ -115,6 +122,7 @@ const (
 	Recast       ActKind = "correct" // into another category or to another place, for all to see
 	KeptResolved ActKind = "keep"    // resolved, although it was disputed, for all to see
 	Assigned     ActKind = "assign"  // to an official or a department
+	Forwarded    ActKind = "forward" // to another department
 	Noted        ActKind = "note"    // internally
 
 	MarkedDuplicate   ActKind = "duplicate"

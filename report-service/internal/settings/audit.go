@@ -32,7 +32,7 @@ func departmentsChanged(before, after []report.Department) map[string]any {
 		switch {
 		case i < 0:
 			added = append(added, d.ID)
-		case before[i].Name != d.Name || !slices.Equal(before[i].Categories, slices.Sorted(slices.Values(d.Categories))) || !sameRoutes(before[i].Routes, d.Routes):
+		case before[i].Name != d.Name || d.Code != "" && before[i].Code != d.Code || !slices.Equal(before[i].Categories, slices.Sorted(slices.Values(d.Categories))) || !sameRoutes(before[i].Routes, d.Routes):
 			changed = append(changed, d.ID)
 		}
 	}

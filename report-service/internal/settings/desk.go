@@ -3,6 +3,7 @@ package settings
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -25,7 +26,7 @@ func (s *Desk) Departments(ctx context.Context) ([]report.Department, error) {
 
 func selectDepartments(ctx context.Context, q pgpool.Querier) ([]report.Department, error) {
 	return pgpool.Collect(ctx, q, "select departments", pgx.RowToStructByPos[report.Department], `
-		select d.id, d.name, array(select c.id from categories c where c.department_id = d.id order by c.id),
+		select d.id, d.code, d.name, array(select c.id from categories c where c.department_id = d.id order by c.id),
 			coalesce((select jsonb_agg(jsonb_build_object('area', a.code, 'category', r.category_id) order by a.code, r.category_id)
 				from department_routes r join areas a on a.id = r.area_id and a.retired_at is null where r.department_id = d.id), '[]')
 		from departments d order by d.id`)
@@ -33,19 +34,19 @@ func selectDepartments(ctx context.Context, q pgpool.Querier) ([]report.Departme
 
 // SetDepartments replaces all departments, and the categories and areas whose reports
 // they get. Reports that were assigned to a removed department fall back to
-// that of their category.
+// that of their category. A department without a code keeps its own.
 func (s *Desk) SetDepartments(ctx context.Context, departments []report.Department, by report.Official) error {
 	ids := make([]int32, len(departments))
-	names := make([]string, len(departments))
+	names, codes := make([]string, len(departments)), make([]string, len(departments))
 	var categories, owners, routed, receivers []int32 // routed has the categories of routes
-	var codes []string
+	var areas []string
 	for i, d := range departments {
-		ids[i], names[i] = d.ID, d.Name
+		ids[i], names[i], codes[i] = d.ID, d.Name, d.Code
 		for _, category := range d.Categories {
 			categories, owners = append(categories, category), append(owners, d.ID)
 		}
 		for _, r := range d.Routes {
-			codes, routed, receivers = append(codes, r.Area), append(routed, r.Category), append(receivers, d.ID)
+			areas, routed, receivers = append(areas, r.Area), append(routed, r.Category), append(receivers, d.ID)
 		}
 	}
 	return pgx.BeginFunc(ctx, s.city.pool, func(tx pgx.Tx) error {
@@ -63,23 +64,23 @@ func (s *Desk) SetDepartments(ctx context.Context, departments []report.Departme
 			select (select count(*) from categories where id = any($1)),
 				(select count(*) from unnest($2::text[], $3::int[]) as r (code, category_id) join areas a on a.code = r.code and a.retired_at is null
 					where r.category_id = 0 or exists (select from categories c where c.id = r.category_id))`,
-			categories, codes, routed).Scan(&known, &routable)
+			categories, areas, routed).Scan(&known, &routable)
 		switch {
 		case err != nil:
 			return fmt.Errorf("select categories and areas: %w", err)
 		case known != len(categories):
 			return fault.NewInvalid("/departments", "must name existing categories only")
-		case routable != len(codes):
+		case routable != len(areas):
 			return fault.NewInvalid("/departments", "must have routes of existing areas and categories only")
 		}
 		var replace pgx.Batch
 		replace.Queue(`delete from departments where id <> all($1)`, ids)
-		// Names are unique, and may be swapped: first each department gets a
-		// name that nobody can choose.
-		replace.Queue(`update departments set name = chr(1) || id`)
+		// Names and codes are unique, and may be swapped: first each department gets
+		// others, which nobody chooses.
+		replace.Queue(`update departments set name = chr(1) || id, code = '0-' || id || repeat('0', 25) where id = any($1)`, ids)
 		replace.Queue(`
-			insert into departments (id, name) select * from unnest($1::int[], $2::text[])
-			on conflict (id) do update set name = excluded.name`, ids, names)
+			insert into departments (id, name, code) select id, name, nullif(code, '') from unnest($1::int[], $2::text[], $3::text[]) as d (id, name, code)
+			on conflict (id) do update set name = excluded.name, code = excluded.code`, ids, names, keptCodes(before, ids, codes))
 		replace.Queue(`
 			update categories c set department_id = r.department_id
 			from (
@@ -92,12 +93,28 @@ func (s *Desk) SetDepartments(ctx context.Context, departments []report.Departme
 			insert into department_routes (area_id, category_id, department_id)
 			select a.id, r.category_id, r.department_id
 			from unnest($1::text[], $2::int[], $3::int[]) as r (code, category_id, department_id) join areas a on a.code = r.code`,
-			codes, routed, receivers)
-		if err := tx.SendBatch(ctx, &replace).Close(); err != nil {
+			areas, routed, receivers)
+		err = tx.SendBatch(ctx, &replace).Close()
+		switch {
+		case pgpool.Constraint(err) == "departments_code_key":
+			return fault.NewInvalid("/departments", "must have codes that no other department keeps")
+		case err != nil:
 			return fmt.Errorf("replace departments: %w", err)
 		}
 		return Record(ctx, tx, by, "departments", departmentsChanged(before, departments))
 	})
+}
+
+// keptCodes returns codes, those of departments by ids, with what they have before in the
+// place of empty ones.
+func keptCodes(before []report.Department, ids []int32, codes []string) []string {
+	kept := slices.Clone(codes)
+	for i, id := range ids {
+		if d := slices.IndexFunc(before, func(d report.Department) bool { return d.ID == id }); d >= 0 && codes[i] == "" {
+			kept[i] = before[d].Code
+		}
+	}
+	return kept
 }
 
 // Templates returns the response templates, by id.

@@ -284,8 +284,9 @@ left join numbered n using (stream)
 -- $21 is officials
 -- $22 is overdue
 -- $23 is notice_after
--- $24 is report_overdue
--- $25 is overdue_level
+-- $24 is officials_stream
+-- $25 is report_overdue
+-- $26 is overdue_level
 with fresh as (
   insert into processed_messages (consumer, message_id)
   select $1, id from unnest($2::text[]) as m (id)
@@ -332,7 +333,7 @@ with fresh as (
     convert_to(jsonb_build_object('after', min(n.last_seq - d.total + d.nth) - 1, 'to', max(n.last_seq - d.total + d.nth))::text, 'UTF8'),
     date_trunc('hour', now()) + interval '1 hour' + $23::interval, now() + $18::interval
   from drafts d join numbered n using (stream)
-  where d.type = $24 and (d.data->>'overdue_level')::int >= $25
+  where d.stream = $24 and d.type = $25 and (d.data->>'overdue_level')::int >= $26
   having count(*) > 0
   on conflict (channel, target, message_id, kind) do update set body = convert_to(
     jsonb_set(convert_from(o.body, 'UTF8')::jsonb, '{to}', convert_from(excluded.body, 'UTF8')::jsonb->'to')::text, 'UTF8')
@@ -367,11 +368,12 @@ left join numbered n using (stream)
 -- $21 is officials
 -- $22 is overdue
 -- $23 is notice_after
--- $24 is report_overdue
--- $25 is overdue_level
--- $26 is push
--- $27 is push_after
--- $28 is push_lifetime
+-- $24 is officials_stream
+-- $25 is report_overdue
+-- $26 is overdue_level
+-- $27 is push
+-- $28 is push_after
+-- $29 is push_lifetime
 with fresh as (
   insert into processed_messages (consumer, message_id)
   select $1, id from unnest($2::text[]) as m (id)
@@ -418,15 +420,15 @@ with fresh as (
     convert_to(jsonb_build_object('after', min(n.last_seq - d.total + d.nth) - 1, 'to', max(n.last_seq - d.total + d.nth))::text, 'UTF8'),
     date_trunc('hour', now()) + interval '1 hour' + $23::interval, now() + $18::interval
   from drafts d join numbered n using (stream)
-  where d.type = $24 and (d.data->>'overdue_level')::int >= $25
+  where d.stream = $24 and d.type = $25 and (d.data->>'overdue_level')::int >= $26
   having count(*) > 0
   on conflict (channel, target, message_id, kind) do update set body = convert_to(
     jsonb_set(convert_from(o.body, 'UTF8')::jsonb, '{to}', convert_from(excluded.body, 'UTF8')::jsonb->'to')::text, 'UTF8')
   where o.state = 'waiting'
 ), pushed as (
   insert into deliveries (channel, lane, target, message_id, kind, body, due_at, not_after)
-  select $26, p.lane, p.id::text, d.id::text, case when d.withheld then $16 else d.type end, ''::bytea,
-    now() + $27::interval, now() + $28::interval
+  select $27, p.lane, p.id::text, d.id::text, case when d.withheld then $16 else d.type end, ''::bytea,
+    now() + $28::interval, now() + $29::interval
   from drafts d join numbered n using (stream) join push_preferences w on w.stream_id = n.stream_id
   join push_subscriptions p on p.stream_id = n.stream_id
   where d.type = any(w.kinds) and (not d.withheld or d.type = any($19::text[]) and exists (
@@ -797,8 +799,9 @@ left join numbered n using (stream)
 -- $22 is officials
 -- $23 is overdue
 -- $24 is notice_after
--- $25 is report_overdue
--- $26 is overdue_level
+-- $25 is officials_stream
+-- $26 is report_overdue
+-- $27 is overdue_level
 with fresh as (
   insert into processed_messages (consumer, message_id)
   select $1, id from unnest($2::text[]) as m (id)
@@ -861,7 +864,7 @@ with fresh as (
     convert_to(jsonb_build_object('after', min(n.last_seq - d.total + d.nth) - 1, 'to', max(n.last_seq - d.total + d.nth))::text, 'UTF8'),
     date_trunc('hour', now()) + interval '1 hour' + $24::interval, now() + $19::interval
   from drafts d join numbered n using (stream)
-  where d.type = $25 and (d.data->>'overdue_level')::int >= $26
+  where d.stream = $25 and d.type = $26 and (d.data->>'overdue_level')::int >= $27
   having count(*) > 0
   on conflict (channel, target, message_id, kind) do update set body = convert_to(
     jsonb_set(convert_from(o.body, 'UTF8')::jsonb, '{to}', convert_from(excluded.body, 'UTF8')::jsonb->'to')::text, 'UTF8')
@@ -898,11 +901,12 @@ left join numbered n using (stream)
 -- $22 is officials
 -- $23 is overdue
 -- $24 is notice_after
--- $25 is report_overdue
--- $26 is overdue_level
--- $27 is push
--- $28 is push_after
--- $29 is push_lifetime
+-- $25 is officials_stream
+-- $26 is report_overdue
+-- $27 is overdue_level
+-- $28 is push
+-- $29 is push_after
+-- $30 is push_lifetime
 with fresh as (
   insert into processed_messages (consumer, message_id)
   select $1, id from unnest($2::text[]) as m (id)
@@ -965,15 +969,15 @@ with fresh as (
     convert_to(jsonb_build_object('after', min(n.last_seq - d.total + d.nth) - 1, 'to', max(n.last_seq - d.total + d.nth))::text, 'UTF8'),
     date_trunc('hour', now()) + interval '1 hour' + $24::interval, now() + $19::interval
   from drafts d join numbered n using (stream)
-  where d.type = $25 and (d.data->>'overdue_level')::int >= $26
+  where d.stream = $25 and d.type = $26 and (d.data->>'overdue_level')::int >= $27
   having count(*) > 0
   on conflict (channel, target, message_id, kind) do update set body = convert_to(
     jsonb_set(convert_from(o.body, 'UTF8')::jsonb, '{to}', convert_from(excluded.body, 'UTF8')::jsonb->'to')::text, 'UTF8')
   where o.state = 'waiting'
 ), pushed as (
   insert into deliveries (channel, lane, target, message_id, kind, body, due_at, not_after)
-  select $27, p.lane, p.id::text, d.id::text, case when d.withheld then $17 else d.type end, ''::bytea,
-    now() + $28::interval, now() + $29::interval
+  select $28, p.lane, p.id::text, d.id::text, case when d.withheld then $17 else d.type end, ''::bytea,
+    now() + $29::interval, now() + $30::interval
   from drafts d join numbered n using (stream) join push_preferences w on w.stream_id = n.stream_id
   join push_subscriptions p on p.stream_id = n.stream_id
   where d.type = any(w.kinds) and (not d.withheld or d.type = any($20::text[]) and exists (

@@ -1,0 +1,1 @@
+drop index streams_of_departments;

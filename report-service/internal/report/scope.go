@@ -1,0 +1,92 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cityconnect/cityconnect/platform/fault"
+)
+
+// The kinds of refusals to officials who do not work for the whole city.
+const (
+	OtherDepartment fault.Kind = "other department"
+	ModeratorsOnly  fault.Kind = "moderators only"
+)
+
+var (
+	errOtherDepartment = fault.New(OtherDepartment, "the report belongs to another department, whose officials work on it")
+	errModeratorsOnly  = fault.New(ModeratorsOnly, "only moderators hide, redact, restrict and show what residents wrote and uploaded")
+)
+
+// A Scope says whose reports an official works on: those of departments, by their codes with
+// spaces between, or of the whole city, which is the zero value. Reports that no department
+// has are everybody's.
+type Scope string
+
+// ScopeOf returns the scope of departments, at least one.
+func ScopeOf(codes []string) Scope { return Scope(strings.Join(codes, " ")) }
+
+// City reports whether s is the whole city.
+func (s Scope) City() bool { return s == "" }
+
+// Departments returns the codes in s.
+func (s Scope) Departments() []string { return strings.Fields(string(s)) }
+
+// has reports whether s has the reports of a department; of none if department is empty.
+func (s Scope) has(department string) bool {
+	return s.City() || department == "" || slices.Contains(s.Departments(), department)
+}
+
+// An Action is something that may be done with a report.
+type Action int
+
+// The actions.
+const (
+	Read     Action = iota // what everybody sees of it
+	Converse               // read what the reporter and officials write to each other
+	Handle                 // read what officials know, and work on it
+	Moderate               // hide, redact, restrict and show what residents wrote and uploaded
+)
+
+// A Reach says of which reports somebody may do something. May decides by it, and SQL has
+// its conditions from it, so that a list shows those of which May says so.
+type Reach struct {
+	Shown    bool   // those that everybody sees
+	Reporter string // those of this reporter; nobody's if it is empty
+	Official bool   // those in Scope
+	Scope    Scope
+}
+
+// Reach returns of which reports u may do a.
+func (u User) Reach(a Action) Reach {
+	r := Reach{Official: u.Official, Scope: u.Scope}
+	switch a {
+	case Read:
+		r.Shown, r.Reporter = true, u.ID
+	case Converse:
+		r.Reporter = u.ID
+	case Handle:
+	case Moderate:
+		r.Official = u.Official && u.Scope.City()
+	}
+	return r
+}
+
+func (r Reach) has(f *Filing) bool {
+	return r.Shown && f.HiddenReason == "" && !f.Private() || r.Reporter != "" && r.Reporter == f.Reporter.ID ||
+		r.Official && r.Scope.has(f.Department)
+}
+
+// May returns nil if u may do a with f, and otherwise the fault that u reads. A report that u
+// may not even read does not exist.
+func May(u User, a Action, f *Filing) error {
+	switch {
+	case u.Reach(a).has(f):
+		return nil
+	case !u.Official || !u.Reach(Read).has(f):
+		return ErrNotFound
+	case u.Reach(Handle).has(f):
+		return errModeratorsOnly
+	}
+	return errOtherDepartment
+}

@@ -229,6 +229,23 @@ const (
 	SettingsAuditEntrySettingOpen311     SettingsAuditEntrySetting = "open311"
 )
 
+// Defines values for SettingsChangeChange.
+const (
+	SettingsChangeChangeAdded   SettingsChangeChange = "added"
+	SettingsChangeChangeChanged SettingsChangeChange = "changed"
+	SettingsChangeChangeMoved   SettingsChangeChange = "moved"
+	SettingsChangeChangeRemoved SettingsChangeChange = "removed"
+)
+
+// Defines values for SettingsChangeSetting.
+const (
+	SettingsChangeSettingAreas       SettingsChangeSetting = "areas"
+	SettingsChangeSettingCalendar    SettingsChangeSetting = "calendar"
+	SettingsChangeSettingCategories  SettingsChangeSetting = "categories"
+	SettingsChangeSettingDepartments SettingsChangeSetting = "departments"
+	SettingsChangeSettingTemplates   SettingsChangeSetting = "templates"
+)
+
 // Defines values for Source.
 const (
 	Counter    Source = "counter"
@@ -288,10 +305,10 @@ const (
 
 // Defines values for Order.
 const (
-	Changed Order = "changed"
-	Newest  Order = "newest"
-	Oldest  Order = "oldest"
-	Score   Order = "score"
+	OrderChanged Order = "changed"
+	OrderNewest  Order = "newest"
+	OrderOldest  Order = "oldest"
+	OrderScore   Order = "score"
 )
 
 // Abuse Why a report should not be shown.
@@ -730,6 +747,20 @@ type CategoryText struct {
 
 	// Name Examples: Lampu jalan
 	Name string `json:"name"`
+}
+
+// CitySettings What a city has set in this service; at most 7 MiB.
+type CitySettings struct {
+	// Areas As the features of `getAreaSettings`.
+	Areas []json.RawMessage `json:"areas"`
+
+	// Calendar When the city works, and how long it gives itself.
+	Calendar Calendar `json:"calendar"`
+
+	// Categories In their order; retired ones come last.
+	Categories  []CategorySetting `json:"categories"`
+	Departments []Department      `json:"departments"`
+	Templates   []Template        `json:"templates"`
 }
 
 // Comment A comment on a report, as the caller may see it.
@@ -2260,6 +2291,26 @@ type SettingsAuditEntry struct {
 
 // SettingsAuditEntrySetting defines model for SettingsAuditEntry.Setting.
 type SettingsAuditEntrySetting string
+
+// SettingsChange A part of the settings that differs.
+type SettingsChange struct {
+	Change SettingsChangeChange `json:"change"`
+
+	// Key The code of an area, or the id of another part; empty for the calendar.
+	Key     string                `json:"key"`
+	Setting SettingsChangeSetting `json:"setting"`
+}
+
+// SettingsChangeChange defines model for SettingsChange.Change.
+type SettingsChangeChange string
+
+// SettingsChangeSetting defines model for SettingsChange.Setting.
+type SettingsChangeSetting string
+
+// SettingsChanges What differs from before.
+type SettingsChanges struct {
+	Changes []SettingsChange `json:"changes"`
+}
 
 // Shift A part of a day in which the city works.
 type Shift struct {

@@ -98,14 +98,18 @@ func (h Areas) answer(ctx context.Context, w http.ResponseWriter, list *area.Lis
 	}
 	out := reportapi.AreaSettings{Type: "FeatureCollection", Languages: h.Languages, Located: located, LeftOut: int32(leftOut), Features: make([]reportapi.AreaSetting, len(list.InUse()))}
 	for i, a := range list.InUse() {
-		out.Features[i] = reportapi.AreaSetting{Type: "Feature", Properties: reportapi.AreaNames{Code: a.Code, Names: a.Names}}
-		if !without {
-			out.Features[i].Geometry = multiPolygon(a.Coordinates())
+		out.Features[i] = areaSetting(a)
+		if without {
+			out.Features[i].Geometry = nil
 		}
 	}
 	w.Header().Set("ETag", report.ETag(list.Revision))
 	w.Header().Set("Cache-Control", "no-store")
 	return encodeGeoJSON(w, out)
+}
+
+func areaSetting(a area.Area) reportapi.AreaSetting {
+	return reportapi.AreaSetting{Type: "Feature", Properties: reportapi.AreaNames{Code: a.Code, Names: a.Names}, Geometry: multiPolygon(a.Coordinates())}
 }
 
 // set handles PUT /reports/areas.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/schedule"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
 	"github.com/cityconnect/cityconnect/report-service/internal/settings"
 )
 
@@ -35,15 +37,23 @@ var weekdays = [7]reportapi.Weekday{"sunday", "monday", "tuesday", "wednesday", 
 
 // getCalendar handles GET /reports/calendar.
 func (h Calendar) getCalendar(w http.ResponseWriter, r *http.Request) error {
-	days, err := h.Settings.Calendar(r.Context())
+	out, err := h.read(r.Context())
 	if err != nil {
 		return err
 	}
-	list, err := h.Categories.List(r.Context())
+	return service.Encode(w, http.StatusOK, out)
+}
+
+func (h Calendar) read(ctx context.Context) (out reportapi.Calendar, err error) {
+	days, err := h.Settings.Calendar(ctx)
 	if err != nil {
-		return err
+		return out, err
 	}
-	out := reportapi.Calendar{Zone: days.Zone.String(), Shifts: []reportapi.Shift{}, Holidays: make([]string, len(days.Holidays)), Targets: []reportapi.Target{}}
+	list, err := h.Categories.List(ctx)
+	if err != nil {
+		return out, err
+	}
+	out = reportapi.Calendar{Zone: days.Zone.String(), Shifts: []reportapi.Shift{}, Holidays: make([]string, len(days.Holidays)), Targets: []reportapi.Target{}}
 	for day, shifts := range days.Week {
 		for _, shift := range shifts {
 			out.Shifts = append(out.Shifts, reportapi.Shift{Day: weekdays[day], From: clockText(shift.From), To: clockText(shift.To)})
@@ -57,7 +67,7 @@ func (h Calendar) getCalendar(w http.ResponseWriter, r *http.Request) error {
 			out.Targets = append(out.Targets, reportapi.Target{CategoryID: c.ID, Hours: int32(c.Target / time.Hour)})
 		}
 	}
-	return service.Encode(w, http.StatusOK, out)
+	return out, nil
 }
 
 // clockText returns minutes after midnight as the document writes them.
@@ -65,6 +75,13 @@ func clockText(minutes int) string { return schedule.Clock(minutes).String() }
 
 // setCalendar handles PUT /reports/calendar.
 func (h Calendar) setCalendar(w http.ResponseWriter, r *http.Request, req reportapi.Calendar) error {
+	if err := h.set(r.Context(), req, user(r).AsOfficial()); err != nil {
+		return err
+	}
+	return h.getCalendar(w, r)
+}
+
+func (h Calendar) set(ctx context.Context, req reportapi.Calendar, by report.Official) error {
 	var days calendar.Calendar
 	var err error
 	if days.Zone, err = schedule.Zone(req.Zone); err != nil {
@@ -114,8 +131,5 @@ func (h Calendar) setCalendar(w http.ResponseWriter, r *http.Request, req report
 		}
 		targets[t.CategoryID] = time.Duration(t.Hours) * time.Hour
 	}
-	if err := h.Settings.SetCalendar(r.Context(), days, targets, user(r).AsOfficial()); err != nil {
-		return err
-	}
-	return h.getCalendar(w, r)
+	return h.Settings.SetCalendar(ctx, days, targets, by)
 }

@@ -37,6 +37,7 @@ var uploads = []service.Upload{
 	{Method: http.MethodPut, Path: regexp.MustCompile(`^/reports/[^/]+/photos/[^/]+$`), MaxBytes: report.MaxPhotoBytes},
 	{Method: http.MethodPut, Path: regexp.MustCompile(`^/reports/areas$`), MaxBytes: area.MaxBytes},
 	{Method: http.MethodPut, Path: regexp.MustCompile(`^/reports/assets/[^/]+$`), MaxBytes: asset.MaxBytes},
+	{Method: http.MethodPut, Path: regexp.MustCompile(`^/admin/reports/settings$`), MaxBytes: maxSettingsFile},
 }
 
 // A Server is what all parts of the API stand on.

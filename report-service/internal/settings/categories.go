@@ -66,7 +66,7 @@ func (s *Categories) Replace(ctx context.Context, categories []report.Category, 
 		if err != nil {
 			return err
 		}
-		change, err := replaceCategories(ctx, tx, before, categories)
+		change, err := replaceCategories(ctx, tx, before, categories, s.city.whole)
 		if err != nil {
 			return err
 		}
@@ -89,13 +89,17 @@ func (s *Categories) Replace(ctx context.Context, categories []report.Category, 
 }
 
 // replaceCategories writes the rows of categories, and returns what differs from before.
-func replaceCategories(ctx context.Context, tx pgx.Tx, before categoryCache, categories []report.Category) (change report.CategoryChange, err error) {
+// With whole, they may have ids of another city, and be retired there.
+func replaceCategories(ctx context.Context, tx pgx.Tx, before categoryCache, categories []report.Category, whole bool) (change report.CategoryChange, err error) {
 	last := int32(0)
 	for id := range before.byID {
 		last = max(last, id)
 	}
+	for _, c := range categories {
+		last = max(last, c.ID)
+	}
 	var rows pgx.Batch
-	kept := make([]int32, len(categories))
+	var kept []int32
 	for i, c := range categories {
 		old, known := before.byID[c.ID]
 		switch {
@@ -103,16 +107,21 @@ func replaceCategories(ctx context.Context, tx pgx.Tx, before categoryCache, cat
 			last++
 			c.ID = last
 			change.Added++
+		case !known && whole:
+			change.Added++
 		case !known:
 			return change, fault.NewInvalid(fmt.Sprintf("/categories/%d/id", i), "there is no such category; leave the id out for a new one")
 		case !c.Same(old):
 			change.Changed++
 		}
-		kept[i] = c.ID
+		if !c.Retired {
+			kept = append(kept, c.ID)
+		}
 		rows.Queue(`
-			insert into categories (id, name, position, icon, accepts_reports) values ($1, $2, $3, $4, $5)
+			insert into categories (id, name, position, icon, accepts_reports, retired_at) values ($1, $2, $3, $4, $5, case when $6 then now() end)
 			on conflict (id) do update set name = excluded.name, position = excluded.position, icon = excluded.icon,
-				accepts_reports = excluded.accepts_reports, retired_at = null`, c.ID, c.Name, i+1, c.Icon, c.Accepts)
+				accepts_reports = excluded.accepts_reports, retired_at = case when $6 then coalesce(categories.retired_at, now()) end`,
+			c.ID, c.Name, i+1, c.Icon, c.Accepts, c.Retired)
 		rows.Queue(`delete from category_texts where category_id = $1`, c.ID)
 		rows.Queue(`delete from category_signposts where category_id = $1`, c.ID)
 		for _, s := range c.Signposts {

@@ -226,6 +226,7 @@ const (
 	SettingsAuditEntrySettingCategories  SettingsAuditEntrySetting = "categories"
 	SettingsAuditEntrySettingDepartments SettingsAuditEntrySetting = "departments"
 	SettingsAuditEntrySettingGuests      SettingsAuditEntrySetting = "guests"
+	SettingsAuditEntrySettingImport      SettingsAuditEntrySetting = "import"
 	SettingsAuditEntrySettingOpen311     SettingsAuditEntrySetting = "open311"
 )
 
@@ -1187,6 +1188,17 @@ type HistoryRun struct {
 	// From The step of its first value; the first step is 0.
 	From   int32     `json:"from"`
 	Values []float64 `json:"values"`
+}
+
+// ImportedReports What a file has added.
+type ImportedReports struct {
+	Added int32 `json:"added"`
+
+	// Count How many reports the file has.
+	Count int32 `json:"count"`
+
+	// Known Those whose number was imported before; they stay as they are.
+	Known int32 `json:"known"`
 }
 
 // Intake How a report came that an official filed for somebody.
@@ -2284,7 +2296,7 @@ type SettingsAuditEntry struct {
 	ActorName string    `json:"actor_name,omitempty,omitzero"`
 	At        time.Time `json:"at"`
 
-	// Detail What it changed: how many categories were `added`, `changed` and `retired`, and whether others `moved`; the ids of departments, or the codes of areas, that were `added`, `changed` and `removed`; of the calendar the new `zone`, the `weekdays` with other hours, counted from 0 for Sunday, `holidays_added`, `holidays_removed`, and the ids of categories with other `targets`; the names of applications whose keys were made (`keys_made`) and revoked (`keys_revoked`); whether reporting without an account is `open` now, and the `reason`.
+	// Detail What it changed: how many categories were `added`, `changed` and `retired`, and whether others `moved`; the ids of departments, or the codes of areas, that were `added`, `changed` and `removed`; of the calendar the new `zone`, the `weekdays` with other hours, counted from 0 for Sunday, `holidays_added`, `holidays_removed`, and the ids of categories with other `targets`; the names of applications whose keys were made (`keys_made`) and revoked (`keys_revoked`); how many reports of a file were `added` and `known`; whether reporting without an account is `open` now, and the `reason`.
 	Detail  map[string]interface{}    `json:"detail"`
 	Setting SettingsAuditEntrySetting `json:"setting"`
 }
@@ -2602,6 +2614,9 @@ type Work struct {
 
 	// Duplicates The reports that are duplicates of it.
 	Duplicates []uuid.UUID `json:"duplicates"`
+
+	// ImportedNumber Its number in the system that the city used before; absent unless it was imported from there.
+	ImportedNumber string `json:"imported_number,omitempty,omitzero"`
 
 	// Intake How it came; absent unless an official filed it for somebody.
 	Intake Intake `json:"intake,omitempty,omitzero"`

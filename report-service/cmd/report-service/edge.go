@@ -140,6 +140,7 @@ func (c *core) forOfficials(cfg config.Config, city api.City, gates api.Gates) [
 		api.Areas{City: city}.Operations(),
 		api.Assets{City: city, Store: postgres.NewAssets(c.db)}.Operations(),
 		api.SettingsFile{City: city, Settings: c.db.City()}.Operations(),
+		api.Imports{City: city, Store: postgres.NewImports(c.db)}.Operations(),
 		api.Moderation{Store: postgres.NewModeration(c.db), Work: work, PerUser: cfg.ReportsPerUser}.Operations(),
 		api.Queue{Workbench: c.workbench, Reports: c.reports, Gates: gates}.Operations(),
 		api.Moves{Workbench: c.workbench, Reports: c.reports}.Operations(),

@@ -22,6 +22,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/area"
 	"github.com/cityconnect/cityconnect/report-service/internal/asset"
+	"github.com/cityconnect/cityconnect/report-service/internal/imports"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -32,12 +33,13 @@ var formats = openapi.Formats{
 	"if-match": func(s string) error { _, err := report.ParseIfMatch(s); return err },
 }
 
-// uploads are larger than a text: photos, and the file of a city's borders.
+// uploads are larger than a text: photos, and the files of a city's borders, things and reports of before.
 var uploads = []service.Upload{
 	{Method: http.MethodPut, Path: regexp.MustCompile(`^/reports/[^/]+/photos/[^/]+$`), MaxBytes: report.MaxPhotoBytes},
 	{Method: http.MethodPut, Path: regexp.MustCompile(`^/reports/areas$`), MaxBytes: area.MaxBytes},
 	{Method: http.MethodPut, Path: regexp.MustCompile(`^/reports/assets/[^/]+$`), MaxBytes: asset.MaxBytes},
 	{Method: http.MethodPut, Path: regexp.MustCompile(`^/admin/reports/settings$`), MaxBytes: maxSettingsFile},
+	{Method: http.MethodPost, Path: regexp.MustCompile(`^/admin/reports/import$`), MaxBytes: imports.MaxBytes},
 }
 
 // A Server is what all parts of the API stand on.

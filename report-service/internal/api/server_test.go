@@ -168,7 +168,7 @@ func newReplica(t testing.TB, database string, rules postgres.Rules, options ...
 		api.Photos{Store: photos, Files: p.Files, Log: log}.Operations(),
 		api.Questions{Store: postgres.NewQuestions(db), PerUser: p.ReportsPerUser}.Operations(),
 		api.OwnData{Upkeep: keeper, Gates: gates}.Operations(),
-		api.Categories{City: p.City}.Operations(), api.Areas{City: p.City}.Operations(), api.Assets{City: p.City, Store: postgres.NewAssets(db)}.Operations(), api.SettingsFile{City: p.City, Settings: db.City()}.Operations(),
+		api.Categories{City: p.City}.Operations(), api.Areas{City: p.City}.Operations(), api.Assets{City: p.City, Store: postgres.NewAssets(db)}.Operations(), api.SettingsFile{City: p.City, Settings: db.City()}.Operations(), api.Imports{City: p.City, Store: postgres.NewImports(db)}.Operations(),
 		api.Moderation{Store: postgres.NewModeration(db), Work: work, PerUser: p.ReportsPerUser}.Operations(),
 		api.Queue{Workbench: desk, Reports: store, Gates: gates}.Operations(),
 		api.Moves{Workbench: desk, Reports: store}.Operations(),

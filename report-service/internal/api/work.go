@@ -51,7 +51,7 @@ func (h Work) getWork(w http.ResponseWriter, r *http.Request) error {
 			out.Acts[i].DepartmentID, out.Acts[i].DepartmentName = a.Department.ID, a.Department.Name
 		}
 	}
-	out.Application = work.Application
+	out.Application, out.ImportedNumber = work.Application, work.Imported
 	if in := work.Intake; in != nil {
 		out.Intake = reportapi.Intake{Source: reportapi.Source(in.Source), EnteredBy: personOf(&in.By), Caller: in.Caller}
 	}

@@ -136,6 +136,9 @@ func (q *query) filter(f report.Filter) {
 		q.and(`r.id = %s`, id)
 	} else if end, ok := report.ReferenceOf(f.Words); ok { // or a word of that form
 		q.and(`(r.search @@ to_tsquery('simple', search_form(%s)) or right(r.id::text, 10) = %s)`, prefixes(f.Words), end)
+	} else if f.Official && strings.ContainsAny(strings.Join(f.Words, ""), "0123456789") { // or the number of a report that was imported
+		q.and(`(r.search @@ to_tsquery('simple', search_form(%s)) or r.id = any(array(select i.report_id from imported_reports i where i.form = %s)))`,
+			prefixes(f.Words), strings.Join(f.Words, ""))
 	} else if len(f.Words) > 0 {
 		q.and(`r.search @@ to_tsquery('simple', search_form(%s))`, prefixes(f.Words))
 	}

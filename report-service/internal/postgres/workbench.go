@@ -60,8 +60,9 @@ func (s *Workbench) Details(ctx context.Context, id uuid.UUID, by report.User) (
 	}
 	work := report.TaskDetails{Task: task, Acts: acts, Duplicates: duplicates}
 	err = s.db.pool.QueryRow(ctx, `
-		select coalesce((select k.name from open311_reports o join open311_keys k on k.id = o.key_id where o.report_id = $1), '')`, id).
-		Scan(&work.Application)
+		select coalesce((select k.name from open311_reports o join open311_keys k on k.id = o.key_id where o.report_id = $1), ''),
+			coalesce((select number from imported_reports where report_id = $1), '')`, id).
+		Scan(&work.Application, &work.Imported)
 	if err != nil {
 		return report.TaskDetails{}, fmt.Errorf("select application: %w", err)
 	}

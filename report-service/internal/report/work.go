@@ -174,6 +174,7 @@ type TaskDetails struct {
 	Verdict    *Verdict    // the reporter's last; nil for none
 	// Application is the name of the one that filed it by Open311; empty for none.
 	Application string
+	Imported    string  // its number in the system before, if it was imported from there; empty for all others
 	Intake      *Intake // nil for reports that nobody filed for somebody else
 	// Disputes are the verdicts of duplicates' reporters on which no official has decided.
 	Disputes []DuplicateVerdict

@@ -1,0 +1,1 @@
+drop table imported_reports;

@@ -26,6 +26,7 @@ const (
 	LossClose        Action = "loss_close" // of messages that a group has not found
 
 	Appearance     Action = "appearance" // of the city
+	Setup          Action = "setup"      // what an operator ticked in the list of what a city needs
 	WebhookCreate  Action = "webhook_create"
 	WebhookChange  Action = "webhook_change"
 	WebhookDelete  Action = "webhook_delete"
@@ -44,7 +45,7 @@ const (
 var actions = []Action{
 	Discard, Restore, Edit, Note, NoteRemoved, Replay, ReplayPaused, ReplayRunning, ReplayCancelled,
 	ReleaseDelayed, CancelDelayed,
-	ChangePool, QueueLost, QueueRepublished, LossClose, Appearance,
+	ChangePool, QueueLost, QueueRepublished, LossClose, Appearance, Setup,
 	WebhookCreate, WebhookChange, WebhookDelete, WebhookRotate, WebhookEnable, WebhookDisable, WebhookTest, WebhookResend, WebhookRecover,
 	SchedulePause, ScheduleResume, ScheduleRun,
 }

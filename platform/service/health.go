@@ -52,6 +52,7 @@ type Health struct {
 	checks   []Check
 	details  Details
 	draining atomic.Bool
+	metrics  atomic.Pointer[time.Time] // when they were last read
 
 	mu   sync.Mutex
 	last map[string]Status // so that the log has changes only
@@ -69,6 +70,22 @@ func NewHealth(log zerolog.Logger, details Details, checks ...Check) *Health {
 
 // Drain makes the service not ready until it ends, so that it gets no more requests.
 func (h *Health) Drain() { h.draining.Store(true) }
+
+// MetricsReadAt returns when the metrics of this process were last read, or zero.
+func (h *Health) MetricsReadAt() time.Time {
+	if at := h.metrics.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
+}
+
+// noteMetrics notes when next is asked.
+func (h *Health) noteMetrics(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.metrics.Store(new(time.Now()))
+		next.ServeHTTP(w, r)
+	})
+}
 
 // probe runs all checks at once, or returns their states of up to a second ago. The end of
 // the request does not end the checks, because other requests use their states.

@@ -35,7 +35,7 @@ func NewOperations(metrics *prometheus.Registry, health *Health) http.Handler {
 	r.Use(middleware.GetHead, limitBody(maxBody, bodyTimeout, nil), onlyOwnHost)
 	r.NotFound(NotFoundHandler)
 	r.MethodNotAllowed(MethodNotAllowedHandler)
-	r.Method(http.MethodGet, "/metrics", MetricsHandler(metrics))
+	r.Method(http.MethodGet, "/metrics", health.noteMetrics(MetricsHandler(metrics)))
 	r.Get("/livez", health.Live)
 	r.Get("/readyz", health.Ready)
 	r.Get("/health/detailed", health.Detailed)

@@ -77,7 +77,7 @@ func newEdge(ctx context.Context, c *core, cfg config.Config) (*edge, error) {
 		api.Server{Auth: verifier, Health: e.health, Metrics: c.Metrics, Log: log, Page: pages, Links: callers.Links, Problems: problems},
 		append(residents, append(c.forOperators(cfg),
 			operators.ErasureOperations(c.eraser), operators.ScheduleOperations(c.schedule), admin.Appearance{Store: c.db.Appearance}.Operations(),
-			operators.HealthOperations(e.monitor),
+			admin.Setup{Store: c.db.Setup, MetricsReadAt: e.health.MetricsReadAt}.Operations(), operators.HealthOperations(e.monitor),
 			operators.ReconciliationOperations(compared), openapi.Operations{"workerPoolHistory": operators.History(c.history)})...)...)
 	if err != nil {
 		return nil, fmt.Errorf("set up API: %w", err)

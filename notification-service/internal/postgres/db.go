@@ -24,6 +24,7 @@ type DB struct {
 	Erased     *Erased
 	Adoptions  *Adoptions
 	Appearance *Appearances
+	Setup      *Setups
 }
 
 // New returns a DB on pool, which stays the caller's to close.
@@ -45,5 +46,6 @@ func New(pool *pgxpool.Pool, o Options) *DB {
 		Erased:     erased,
 		Adoptions:  &Adoptions{pool: pool, erased: erased},
 		Appearance: &Appearances{pool: pool},
+		Setup:      &Setups{pool: pool},
 	}
 }

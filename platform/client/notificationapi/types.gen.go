@@ -204,6 +204,22 @@ const (
 	SessionRoleResident  SessionRole = "resident"
 )
 
+// Defines values for SetupItem.
+const (
+	SetupItemAlerts           SetupItem = "alerts"
+	SetupItemAreas            SetupItem = "areas"
+	SetupItemBackup           SetupItem = "backup"
+	SetupItemCalendar         SetupItem = "calendar"
+	SetupItemCategories       SetupItem = "categories"
+	SetupItemDepartments      SetupItem = "departments"
+	SetupItemIdentityProvider SetupItem = "identity_provider"
+	SetupItemLanguages        SetupItem = "languages"
+	SetupItemMail             SetupItem = "mail"
+	SetupItemMap              SetupItem = "map"
+	SetupItemName             SetupItem = "name"
+	SetupItemOfficial         SetupItem = "official"
+)
+
 // Defines values for StoryEntryKind.
 const (
 	StoryEntryKindDeadLettered      StoryEntryKind = "dead_lettered"
@@ -1034,6 +1050,11 @@ type NewDevice struct {
 	Language MailLanguage `json:"language,omitempty,omitzero"`
 }
 
+// NewSetup What is ticked, in the place of what was before.
+type NewSetup struct {
+	Done []SetupItem `json:"done"`
+}
+
 // NewWebhook defines model for NewWebhook.
 type NewWebhook struct {
 	// Area Only reports between two meridians and two parallels, in degrees:
@@ -1517,6 +1538,20 @@ type Session struct {
 
 // SessionRole defines model for Session.Role.
 type SessionRole string
+
+// Setup What is ticked, and what was seen.
+type Setup struct {
+	Done []SetupItem `json:"done"`
+
+	// LogArchivedAt When PostgreSQL last archived a part of its log, for a backup of any moment.
+	LogArchivedAt time.Time `json:"log_archived_at,omitempty,omitzero"`
+
+	// MetricsReadAt When the metrics of the replica that answers were last read, as Prometheus does for its alerts.
+	MetricsReadAt time.Time `json:"metrics_read_at,omitempty,omitzero"`
+}
+
+// SetupItem A thing that a city needs.
+type SetupItem string
 
 // StoryEntry One thing that happened to a message. Facts that do not belong to its kind are left out.
 type StoryEntry struct {

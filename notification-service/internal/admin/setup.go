@@ -1,0 +1,56 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
+	"github.com/cityconnect/cityconnect/platform/auth"
+	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
+	"github.com/cityconnect/cityconnect/platform/openapi"
+	"github.com/cityconnect/cityconnect/platform/service"
+)
+
+// A Setup is the operations on the list of what a city needs, as far as the page cannot see
+// it elsewhere.
+type Setup struct {
+	Store interface {
+		Read(ctx context.Context) (postgres.Setup, error)
+		Set(ctx context.Context, actor string, done []string) error
+	}
+	MetricsReadAt func() time.Time
+}
+
+// Operations are those on the list.
+func (h Setup) Operations() openapi.Operations {
+	return openapi.Operations{
+		"readSetup": {Handler: h.read, Timeout: service.DefaultTimeout},
+		"setSetup":  {Handler: h.set, Timeout: service.DefaultTimeout},
+	}
+}
+
+// read handles GET /admin/setup.
+func (h Setup) read(w http.ResponseWriter, r *http.Request) error {
+	setup, err := h.Store.Read(r.Context())
+	if err != nil {
+		return err
+	}
+	done := service.Each(setup.Done, func(name string) notificationapi.SetupItem { return notificationapi.SetupItem(name) })
+	return service.Encode(w, http.StatusOK, notificationapi.Setup{Done: done, LogArchivedAt: setup.ArchivedAt, MetricsReadAt: h.MetricsReadAt()})
+}
+
+// set handles PUT /admin/setup.
+func (h Setup) set(w http.ResponseWriter, r *http.Request) error {
+	request, err := service.Decode[notificationapi.NewSetup](r)
+	if err != nil {
+		return err
+	}
+	done := service.Each(request.Done, func(item notificationapi.SetupItem) string { return string(item) })
+	slices.Sort(done)
+	if err := h.Store.Set(r.Context(), auth.Must(r).ID, slices.Compact(done)); err != nil {
+		return err
+	}
+	return h.read(w, r)
+}

@@ -33,7 +33,7 @@ const screens: Record<string, Screen> = {
   '': { title: 'reports', view: ReportsScreen },
   reports: { title: 'report', view: ReportScreen },
   new: { title: 'new', view: CreateScreen },
-  filed: { title: 'new.filed', view: lazily(async () => (await import('./screens/filed/filed')).FiledScreen), roles: [] },
+  filed: { title: 'new.filed', view: lazily(async () => (await import('./screens/receipt/receipt')).FiledScreen), roles: [] },
   mine: { title: 'mine', view: MineScreen, roles: [] },
   settings: {
     title: 'settings',

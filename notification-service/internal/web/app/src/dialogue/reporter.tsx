@@ -2,7 +2,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 
 import type { Report } from '../api/client';
 import { t } from '../lang/dialogue';
-import { createChoice, MAX_PHOTOS, ofAnswer } from '../photos/chosen';
+import { createChoice, MAX_PHOTOS, ofAnswer } from '../photos/choice';
 import { Picker } from '../photos/picker';
 import { config } from '../state/config';
 import type { OpenReport } from '../state/report';

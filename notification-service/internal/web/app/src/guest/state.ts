@@ -9,8 +9,8 @@
  */
 import { Failure, must, reportService } from '../api/client';
 import { announceChange, restartLive } from '../live/live';
-import { ofDraft } from '../photos/chosen';
-import { disown, keepForSignIn, kept } from '../photos/kept';
+import { ofDraft } from '../photos/choice';
+import { disown, keepForSignIn, kept } from '../photos/store';
 import { draft, updateDraft, type Draft } from '../state/draft';
 import { handOver, takeOver } from '../state/handover';
 import { followOwn } from '../state/own';

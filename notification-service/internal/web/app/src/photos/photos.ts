@@ -4,7 +4,7 @@ import { signal } from '@preact/signals';
 import { must, reportService, type FeedEvent, type Photo } from '../api/client';
 import { watchFeed } from '../state/feed';
 import { notifications } from '../state/notifications';
-import { outgoing } from './outgoing';
+import { outgoing } from './uploads';
 
 /** How often photos are asked for whose verdict no event told. */
 const LOOK_MS = 3_000;

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 
 import { deferred } from '../testing/api';
 import { settled } from '../testing/browser';
-import type { Choice } from './chosen';
+import type { Choice } from './choice';
 import { Picker } from './picker';
 
 test('a photo that is prepared says so until it is there', async () => {

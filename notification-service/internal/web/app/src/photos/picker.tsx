@@ -1,7 +1,7 @@
 import { useRef, useState } from 'preact/hooks';
 
 import { t } from '../lang/i18n';
-import type { Choice } from './chosen';
+import type { Choice } from './choice';
 
 /** The types that the service takes; where it says so, telephones make JPEG of their own formats. */
 const TYPES = 'image/jpeg,image/png,image/webp';

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 
-import type { Upload } from './kept';
+import type { Upload } from './store';
 import { send } from './send';
 
 /** The answers to the requests, in turn: a status, or 0 for a cut line. */

@@ -1,6 +1,6 @@
 /** Sends one picture, as often as it takes. */
 import { Failure, type Problem } from '../api/client';
-import type { Upload } from './kept';
+import type { Upload } from './store';
 
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;

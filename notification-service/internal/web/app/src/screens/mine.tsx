@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { must, reportService, type Report } from '../api/client';
 import { t } from '../lang/i18n';
-import { followed, loadFollowed } from '../state/followed';
+import { followed, loadFollowed } from '../state/follows';
 import { createList, noFilters } from '../state/list';
 import { Badge } from '../ui/badge';
 import { Fault } from '../ui/problem';

@@ -14,7 +14,7 @@
 import { signal } from '@preact/signals';
 
 import { Failure, must, notificationService, reportService, type NewReport, type Report } from '../api/client';
-import { dropChosen, ofDraft, sendChosen } from '../photos/chosen';
+import { dropChosen, ofDraft, sendChosen } from '../photos/choice';
 import { confirmUser, session } from './session';
 import { userData } from './storage';
 

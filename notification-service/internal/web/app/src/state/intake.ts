@@ -6,7 +6,7 @@ import { signal } from '@preact/signals';
 
 import { must, notificationService, reportService, type Caller, type MailLanguage, type NewReport, type Source } from '../api/client';
 import { language } from '../lang/i18n';
-import { dropChosen, ofDraft, sendChosen } from '../photos/chosen';
+import { dropChosen, ofDraft, sendChosen } from '../photos/choice';
 import { config } from './config';
 import { randomKey } from './draft';
 

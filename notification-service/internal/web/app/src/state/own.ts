@@ -1,9 +1,9 @@
 /** The notifications of the signed-in user, kept current. */
 import { loadNotifications, subscribeToNotifications } from './notifications';
-import { sendKept } from '../photos/outgoing';
+import { sendKept } from '../photos/uploads';
 import { subscribeToStages } from '../photos/stages';
 import { config } from './config';
-import { shareFollowed } from './followed';
+import { shareFollowed } from './follows';
 import { loadGuestRules } from './guests';
 import { session } from './session';
 

@@ -3,7 +3,7 @@ import { signal } from '@preact/signals';
 
 import { Failure, must, notificationService, reportService, whenUnauthenticated } from '../api/client';
 import type { components } from '../api/notification.gen';
-import { disown, forgetAll as forgetUploads } from '../photos/kept';
+import { disown, forgetAll as forgetUploads } from '../photos/store';
 import { reloadPage } from '../ui/reload';
 import { config } from './config';
 import { guestRules } from './guests';

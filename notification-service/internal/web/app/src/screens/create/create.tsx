@@ -2,8 +2,8 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 
 import { Failure } from '../../api/client';
 import { t } from '../../lang/i18n';
-import { createChoice, MAX_PHOTOS, ofDraft } from '../../photos/chosen';
-import { keepForSignIn } from '../../photos/kept';
+import { createChoice, MAX_PHOTOS, ofDraft } from '../../photos/choice';
+import { keepForSignIn } from '../../photos/store';
 import { Picker } from '../../photos/picker';
 import { loadCategories } from '../../state/categories';
 import { config } from '../../state/config';

@@ -5,7 +5,7 @@ import { number, t, tn } from '../../lang/report';
 import { FirstPhoto } from '../../photos/first-photo';
 import { draft } from '../../state/draft';
 import { may } from '../../state/session';
-import { follow } from '../../state/followed';
+import { follow } from '../../state/follows';
 import { metresTo, reportsNear } from '../../state/near';
 import { toast } from '../../state/toasts';
 import { explain } from '../../ui/problem';

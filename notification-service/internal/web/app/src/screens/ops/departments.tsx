@@ -3,9 +3,9 @@ import { useEffect, useState } from 'preact/hooks';
 import { must, reportService, type Department } from '../../api/client';
 import { t } from '../../lang/console';
 import { categories } from '../../state/categories';
-import { createEdited, useEdited } from '../../state/edited';
+import { createEdited, useEdited } from '../../state/setting';
 import { toast } from '../../state/toasts';
-import { Discard } from '../../ui/edited';
+import { Discard } from '../../ui/discard';
 import { Fault } from '../../ui/problem';
 import { Acts, Fields } from './acts';
 

@@ -14,7 +14,7 @@ import { Figure } from './figure';
 import { StoryLink } from './message/message';
 import { ChooseRange, useOutboxPast } from './past';
 import { Reason } from './reason';
-import { Refused } from './refused';
+import { Refused } from './refusals';
 import { Waiting } from './waiting';
 
 const readStats = () => must(reportService.GET('/admin/outbox/stats'));

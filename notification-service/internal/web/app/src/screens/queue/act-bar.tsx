@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { t, tn } from '../../lang/queue';
-import { moveBack, type Moved } from '../../state/moved';
+import { moveBack, type Moved } from '../../state/undo';
 import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
 import type { useDesk } from './use-desk';

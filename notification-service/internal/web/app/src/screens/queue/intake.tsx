@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 
 import { t } from '../../lang/queue';
-import { createChoice, MAX_PHOTOS, ofDraft } from '../../photos/chosen';
+import { createChoice, MAX_PHOTOS, ofDraft } from '../../photos/choice';
 import { Picker } from '../../photos/picker';
 import { categories } from '../../state/categories';
 import { config } from '../../state/config';

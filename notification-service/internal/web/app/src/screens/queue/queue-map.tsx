@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef } from 'preact/hooks';
 
 import type { Task } from '../../api/client';
 import { number, t } from '../../lang/queue';
-import { located } from '../../map/located';
+import { located } from '../../map/points';
 import { Map } from '../../map/map';
 import type { Plot } from '../../map/plot';
 import { Badge } from '../../ui/badge';

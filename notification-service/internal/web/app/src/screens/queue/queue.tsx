@@ -5,7 +5,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { number, t, tn } from '../../lang/queue';
 import { debounce } from '../../live/batch';
 import { Suspects } from '../../moderation/suspects';
-import { HeldPhotos } from '../../photos/held';
+import { HeldPhotos } from '../../photos/review';
 import { config } from '../../state/config';
 import { loadDesk, loadWaiting, waiting } from '../../state/desk';
 import { watchFeed } from '../../state/feed';

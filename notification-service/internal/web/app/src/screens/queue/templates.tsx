@@ -1,9 +1,9 @@
 import { must, reportService, STATUSES, type Status, type Template } from '../../api/client';
 import { t } from '../../lang/queue';
 import { saveTemplates } from '../../state/desk';
-import { createEdited, useEdited } from '../../state/edited';
+import { createEdited, useEdited } from '../../state/setting';
 import { toast } from '../../state/toasts';
-import { Discard } from '../../ui/edited';
+import { Discard } from '../../ui/discard';
 import { Fault } from '../../ui/problem';
 import { Skeleton } from '../../ui/skeleton';
 

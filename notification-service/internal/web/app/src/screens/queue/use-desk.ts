@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { must, reportService, type MoveResult, type Status, type Task, type Template } from '../../api/client';
 import { templates } from '../../state/desk';
 import { filtersOf, ORDERS } from '../../state/filters';
-import { movedTo, type Moved } from '../../state/moved';
+import { movedTo, type Moved } from '../../state/undo';
 import { chooseTemplate, finishedReport } from '../../state/notes';
 import { createQueue } from '../../state/queue';
 import { route } from '../../ui/router';

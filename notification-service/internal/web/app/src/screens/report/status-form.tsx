@@ -2,8 +2,8 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import { Failure, type Report, type Status, type Template } from '../../api/client';
 import { t } from '../../lang/dialogue';
-import { createChoice, MAX_PHOTOS, ofFinishedWork } from '../../photos/chosen';
-import { sendFinished } from '../../photos/finished';
+import { createChoice, MAX_PHOTOS, ofFinishedWork } from '../../photos/choice';
+import { sendFinished } from '../../photos/finished-work';
 import { Picker } from '../../photos/picker';
 import { config } from '../../state/config';
 import { chosenTemplate, finishedReport, keepNote, noteOn } from '../../state/notes';

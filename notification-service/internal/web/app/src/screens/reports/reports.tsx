@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { must, reportService, type MapPoints, type Status } from '../../api/client';
 import { t } from '../../lang/i18n';
 import { debounce } from '../../live/batch';
-import { located } from '../../map/located';
+import { located } from '../../map/points';
 import { Map } from '../../map/map';
 import { PlaceSearch } from '../../map/place-search';
 import type { Plot, Point } from '../../map/plot';

@@ -6,7 +6,7 @@ import type { CategorySettings, NewCategory } from '../../../api/client';
 import { setLanguage } from '../../../lang/i18n';
 import { refused, serve } from '../../../testing/api';
 import { settled } from '../../../testing/browser';
-import { merge, rowsOf, withField, type Row } from './edited';
+import { merge, rowsOf, withField, type Row } from './draft';
 
 type Setting = CategorySettings['categories'][number];
 const setting = (id: number, en: string, idn: string, part: Partial<Setting> = {}): Setting => ({

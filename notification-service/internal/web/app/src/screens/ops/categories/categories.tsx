@@ -2,7 +2,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import { must, reportService, type Category, type CategoryChange } from '../../../api/client';
 import { language, number, t } from '../../../lang/console';
-import { useEdited } from '../../../state/edited';
+import { useEdited } from '../../../state/setting';
 import { toast } from '../../../state/toasts';
 import { categoryIcon } from '../../../ui/category';
 import { Icon } from '../../../ui/icons';
@@ -11,7 +11,7 @@ import { Time } from '../../../ui/time';
 import { CategoryChoice } from '../../create/category';
 import { Acts, readsOnly } from '../acts';
 import { actorName } from '../audit';
-import { previewOf, textIn, type Clash, type Row } from './edited';
+import { previewOf, textIn, type Clash, type Row } from './draft';
 import { createEditor } from './editor';
 import { CategoryFields, languageName } from './fields';
 import { useDrag } from './use-drag';

@@ -19,7 +19,7 @@ import {
   type Faults,
   type Field,
   type Row,
-} from './edited';
+} from './draft';
 
 export function createEditor() {
   const languages = signal<string[]>([]);

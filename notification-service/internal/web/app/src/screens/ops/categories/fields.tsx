@@ -2,7 +2,7 @@ import { isWord, language, t } from '../../../lang/console';
 import { CATEGORY_ICONS } from '../../../ui/category';
 import { Icon } from '../../../ui/icons';
 import { Acts, Fields } from '../acts';
-import { textIn, type Row, type Text } from './edited';
+import { textIn, type Row, type Text } from './draft';
 import type { Editor } from './editor';
 
 export const languageName = (tag: string) => new Intl.DisplayNames([language.value], { type: 'language' }).of(tag) ?? tag;

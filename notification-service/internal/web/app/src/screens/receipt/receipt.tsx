@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import { Failure, must, reportService, type Contact, type Outlook, type Report } from '../../api/client';
-import { number, t, tn } from '../../lang/filed';
+import { number, t, tn } from '../../lang/receipt';
 import { t as say } from '../../lang/privacy';
 import { FirstPhoto } from '../../photos/first-photo';
 import { config } from '../../state/config';

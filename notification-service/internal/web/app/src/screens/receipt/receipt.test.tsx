@@ -9,7 +9,7 @@ import { config } from '../../state/config';
 import { session } from '../../state/session';
 import { ok, refused, report, serve } from '../../testing/api';
 import { settled } from '../../testing/browser';
-import { FiledScreen } from './filed';
+import { FiledScreen } from './receipt';
 
 const ID = '0198c0de-0000-7000-8000-000000000001';
 const place = { latitude: -6.6, longitude: 106.8 };

@@ -1,7 +1,7 @@
 /** The words after filing a report, beside those that are everywhere. */
-import en from './filed.en.json';
+import en from './receipt.en.json';
 import { withWords } from './i18n';
 
 export * from './i18n';
-export const { t, tn, isWord } = await withWords(en, { id: () => import('./filed.id.json') });
+export const { t, tn, isWord } = await withWords(en, { id: () => import('./receipt.id.json') });
 export type Word = Parameters<typeof t>[0];

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 
 import { reportService, type Task } from '../api/client';
 import { ok, report, serve } from '../testing/api';
-import { movedTo, moveBack } from './moved';
+import { movedTo, moveBack } from './undo';
 
 const task = (part: Partial<Task>) => ({ ...report(), routed: false, abuse_reports: 0, ...part }) as unknown as Task;
 const free = [{ status: 'pending' as const, note_required: false }];

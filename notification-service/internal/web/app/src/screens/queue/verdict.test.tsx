@@ -6,7 +6,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import type { Task, Work } from '../../api/client';
 import type { OpenWork } from '../../state/work';
 import { report } from '../../testing/api';
-import { Judged } from './judged';
+import { Judged } from './verdict';
 
 afterEach(() => vi.useRealTimers());
 

@@ -1,7 +1,7 @@
 /** Photos of the finished work, which the service has before the report is resolved with them. */
 import { Failure } from '../api/client';
-import type { Choice } from './chosen';
-import { keep } from './kept';
+import type { Choice } from './choice';
+import { keep } from './store';
 import { scaled } from './scale';
 import { send } from './send';
 

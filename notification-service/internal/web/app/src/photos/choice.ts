@@ -5,8 +5,8 @@
 import { signal } from '@preact/signals';
 
 import { session } from '../state/session';
-import { forget, keep, kept, newId, nextMoment, type Upload } from './kept';
-import { sendLater } from './outgoing';
+import { forget, keep, kept, newId, nextMoment, type Upload } from './store';
+import { sendLater } from './uploads';
 import { scaled } from './scale';
 
 /** How many photos a report may have. */

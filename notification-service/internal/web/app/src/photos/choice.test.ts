@@ -1,11 +1,11 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 
 const { sendLater } = vi.hoisted(() => ({ sendLater: vi.fn() }));
-vi.mock('./outgoing', () => ({ sendLater }));
+vi.mock('./uploads', () => ({ sendLater }));
 
 import { session } from '../state/session';
-import { createChoice, ofDraft, sendChosen } from './chosen';
-import { forgetAll, keep, keepForSignIn, kept, newId, nextMoment } from './kept';
+import { createChoice, ofDraft, sendChosen } from './choice';
+import { forgetAll, keep, keepForSignIn, kept, newId, nextMoment } from './store';
 
 const file = (text: string) => new File([text], 'IMG_0001.jpg', { type: 'image/jpeg' });
 const signIn = (sub: string | undefined) => (session.value = sub ? { sub, name: sub, role: 'resident', expires_at: '' } : undefined);

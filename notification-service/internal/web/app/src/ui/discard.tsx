@@ -1,5 +1,5 @@
 import { t } from '../lang/i18n';
-import type { Edited } from '../state/edited';
+import type { Edited } from '../state/setting';
 
 /** The way back to what is saved, while something is changed; and that somebody else has saved it differently. */
 export function Discard({ edited }: { edited: Pick<Edited<unknown>, 'changed' | 'stale' | 'discard'> }) {

@@ -6,7 +6,7 @@
 import { signal } from '@preact/signals';
 
 import { session } from '../state/session';
-import { forget, kept, type Upload } from './kept';
+import { forget, kept, type Upload } from './store';
 import { send } from './send';
 
 export interface Outgoing extends Upload {

@@ -9,7 +9,7 @@ vi.mock('../live/live', () => ({
   announceChange: live.announceChange,
 }));
 
-type Followed = typeof import('./followed');
+type Followed = typeof import('./follows');
 let page: Followed;
 let service: (typeof import('../api/client'))['notificationService'];
 /** The server's list, the latest first. */
@@ -19,7 +19,7 @@ beforeEach(async () => {
   localStorage.clear();
   stubDigest();
   vi.resetModules();
-  page = await import('./followed');
+  page = await import('./follows');
   ({ notificationService: service } = await import('../api/client'));
   kept = [];
   serve(service, 'GET', () => ok({ follows: kept.map((report_id) => ({ report_id, followed_at: '2026-01-01T12:00:00Z' })) }));
@@ -49,7 +49,7 @@ test('what an earlier version kept in the browser is brought to the server, once
   userData<string[]>('followed', () => []).value = ['r2', 'r1'];
   vi.resetModules();
   const { openUserData: again } = await import('./storage');
-  page = await import('./followed');
+  page = await import('./follows');
   ({ notificationService: service } = await import('../api/client'));
   serve(service, 'GET', () => ok({ follows: kept.map((report_id) => ({ report_id, followed_at: '' })) }));
   const put = serve(service, 'PUT', (_, { params }) => {

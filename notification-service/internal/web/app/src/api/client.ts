@@ -5,9 +5,12 @@ import type { components as NotificationSchemas, paths as NotificationPaths } fr
 import type { components as ReportSchemas, paths as ReportPaths } from './report.gen';
 
 export type Report = ReportSchemas['schemas']['Report'];
+export type Figures = ReportSchemas['schemas']['Figures'];
 export type GuestRules = ReportSchemas['schemas']['GuestsNow'];
 export type Outlook = ReportSchemas['schemas']['Outlook'];
 export type NewReport = ReportSchemas['schemas']['NewReport'];
+export type Asset = ReportSchemas['schemas']['Asset'];
+export type AssetLayer = ReportSchemas['schemas']['AssetLayer'];
 export type Photo = ReportSchemas['schemas']['Photo'];
 export type Comment = ReportSchemas['schemas']['Comment'];
 export type Category = ReportSchemas['schemas']['Category'];
@@ -26,9 +29,11 @@ export type Act = ReportSchemas['schemas']['Act'];
 export type AbuseReason = ReportSchemas['schemas']['AbuseReason'];
 export type Assignment = ReportSchemas['schemas']['Assignment'];
 export type Person = ReportSchemas['schemas']['Person'];
+export type Signpost = ReportSchemas['schemas']['Signpost'];
 export type CategorySettings = ReportSchemas['schemas']['CategorySettings'];
 export type NewCategory = ReportSchemas['schemas']['NewCategory'];
 export type CategoryChange = ReportSchemas['schemas']['CategoryChange'];
+export type AreaShapes = ReportSchemas['schemas']['AreaList'];
 export type AreaSettings = ReportSchemas['schemas']['AreaSettings'];
 export type Department = ReportSchemas['schemas']['Department'];
 export type Calendar = ReportSchemas['schemas']['Calendar'];
@@ -82,6 +87,8 @@ export type DigestSettings = NotificationSchemas['schemas']['DigestSettings'];
 export type HealthPart = Omit<NotificationSchemas['schemas']['HealthPart'], 'name'> & {
   name: NotificationSchemas['schemas']['HealthPart']['name'] | ReportSchemas['schemas']['HealthPart']['name'];
 };
+export type SetupItem = NotificationSchemas['schemas']['SetupItem'];
+export type Appearance = NotificationSchemas['schemas']['Appearance'];
 export type EmailStatus = NotificationSchemas['schemas']['EmailStatus'];
 export type Problem = ReportSchemas['schemas']['Problem'];
 

@@ -3,7 +3,8 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Failure, type Comment, type Report } from '../api/client';
 import { t, tn } from '../lang/report';
 import { Reason } from '../screens/ops/reason';
-import { may, session } from '../state/session';
+import { isOfficial, may, session } from '../state/session';
+import { useAct } from '../ui/act';
 import { Fault } from '../ui/problem';
 import { here, href } from '../ui/router';
 import { Time } from '../ui/time';
@@ -82,7 +83,7 @@ function OneComment({ open, comment }: { open: OpenComments; comment: Comment })
       </p>
       <p class="said">{comment.text}</p>
       {comment.hidden_reason && <p class="note">{t('comments.hidden', { reason: comment.hidden_reason })}</p>}
-      {session.value?.role === 'official' &&
+      {isOfficial() &&
         (comment.hidden_reason ? (
           <button type="button" onClick={() => void show()}>
             {t('moderation.show')}
@@ -107,23 +108,10 @@ function OneComment({ open, comment }: { open: OpenComments; comment: Comment })
 
 function CommentForm({ open, report }: { open: OpenComments; report: Props['report'] }) {
   const { text, anonymous } = commentOn(report.id);
-  const [error, setError] = useState<unknown>();
-  const [busy, setBusy] = useState(false);
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    if (busy) return;
-    setBusy(true);
-    setError(
-      await open.send().then(
-        () => undefined,
-        (failure: unknown) => failure,
-      ),
-    );
-    setBusy(false);
-  };
+  const { busy, error, submits } = useAct();
   const fault = error instanceof Failure ? error.fault('/text') : undefined;
   return (
-    <form class="stack panel" onSubmit={submit} aria-busy={busy} aria-label={t('comments.write')}>
+    <form class="stack panel" onSubmit={submits(() => open.send())} aria-busy={busy} aria-label={t('comments.write')}>
       <label class="field">
         <span>{t('comments.write')}</span>
         <textarea

@@ -6,6 +6,8 @@ import { createChoice, MAX_PHOTOS, ofAnswer } from '../photos/choice';
 import { Picker } from '../photos/picker';
 import { config } from '../state/config';
 import type { OpenReport } from '../state/report';
+import { useAct } from '../ui/act';
+import { Lines } from '../ui/field';
 import { Fault } from '../ui/problem';
 import { dayOf } from '../ui/time';
 import { Items } from './items';
@@ -72,34 +74,28 @@ function AnswerForm({ report, day, question, onSent, onDone }: Props) {
   const choice = useMemo(() => createChoice(ofAnswer(report.id)), [report.id]);
   useEffect(() => choice.open(), [choice]);
   const { text } = answerOn(report.id);
-  const [error, setError] = useState<unknown>();
-  const [busy, setBusy] = useState(false);
+  const { busy, error, submits } = useAct();
   const free = config.photos ? MAX_PHOTOS - report.photos.length : 0;
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    if (busy) return;
-    setBusy(true);
-    setError(undefined);
-    try {
-      if (await sendAnswer(report.id)) {
-        await choice.send(report.id);
-        onSent();
-      }
-      await onDone();
-    } catch (failure) {
-      setError(failure);
+  const submit = submits(async () => {
+    if (await sendAnswer(report.id)) {
+      await choice.send(report.id);
+      onSent();
     }
-    setBusy(false);
-  };
+    await onDone();
+  });
   return (
     <form class="stack panel asked" onSubmit={submit} aria-labelledby="question" aria-busy={busy}>
       <h2 id="question">{t('question')}</h2>
       <p class="story">{question ?? t('loading')}</p>
       <p class="quiet">{t('question.hint', { day })}</p>
-      <label class="field">
-        <span>{t('question.answer')}</span>
-        <textarea rows={3} required maxLength={2000} value={text} onInput={(e) => writeAnswer(report.id, e.currentTarget.value)} />
-      </label>
+      <Lines
+        label={t('question.answer')}
+        rows={3}
+        required
+        maxLength={2000}
+        value={text}
+        onValue={(text) => writeAnswer(report.id, text)}
+      />
       {free > 0 && (
         <div class="stack">
           <Picker choice={choice} free={free} hint={false} />

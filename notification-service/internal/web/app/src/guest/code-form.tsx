@@ -4,6 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { t, tn } from '../lang/guest';
 import { session } from '../state/session';
+import { useAct } from '../ui/act';
 import { Fault } from '../ui/problem';
 import { href } from '../ui/router';
 import { useSubject } from '../ui/title';
@@ -42,18 +43,9 @@ function Replaces() {
 
 function Form() {
   const [code, setCode] = useState('');
-  const [error, setError] = useState<unknown>();
-  const [busy, setBusy] = useState(false);
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    if (busy) return;
-    setBusy(true);
-    setError(undefined);
-    await enterCode(code).catch(setError);
-    setBusy(false);
-  };
+  const { busy, error, submits } = useAct();
   return (
-    <form class="stack" onSubmit={submit} aria-busy={busy}>
+    <form class="stack" onSubmit={submits(() => enterCode(code))} aria-busy={busy}>
       <p>{t('guest.code.hint')}</p>
       <label class="field">
         <span>{t('guest.code.field')}</span>

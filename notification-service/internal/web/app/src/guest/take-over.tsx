@@ -5,6 +5,7 @@ import { t, tn } from '../lang/guest';
 import { loadNotifications } from '../state/notifications';
 import { session } from '../state/session';
 import { toast } from '../state/toasts';
+import { useAct } from '../ui/act';
 import { Modal } from '../ui/modal';
 import { Fault } from '../ui/problem';
 import { reloadPage } from '../ui/reload';
@@ -15,19 +16,12 @@ const PATH = '/guests/adoption';
 /** Asks who has signed in once, whether the account takes over what was reported here without one. */
 export function TakeOver() {
   const [reports, setReports] = useState<number>();
-  const [error, setError] = useState<unknown>();
-  const [busy, setBusy] = useState(false);
+  const { busy, error, run } = useAct();
   useEffect(() => {
     must(reportService.GET(PATH))
       .then((found) => (found.reports > 0 ? setReports(found.reports) : leave()))
       .catch((failure: unknown) => failure instanceof Failure && failure.kind === 'no-guest' && answered());
   }, []);
-  const attempt = async (work: () => Promise<void>) => {
-    if (busy) return;
-    setBusy(true);
-    await work().catch(setError);
-    setBusy(false);
-  };
   const take = async () => {
     const taken = await must(reportService.POST(PATH));
     answered();
@@ -48,10 +42,10 @@ export function TakeOver() {
         </p>
         <Fault error={error} />
         <div class="bar">
-          <button type="button" class="primary" onClick={() => void attempt(take)}>
+          <button type="button" class="primary" onClick={() => void run(take)}>
             {t('guest.adopt.yes')}
           </button>
-          <button type="button" onClick={() => void attempt(leave)}>
+          <button type="button" onClick={() => void run(leave)}>
             {t('guest.adopt.no')}
           </button>
         </div>

@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks';
 
 import { must, reportService } from '../api/client';
 import { t, tn } from '../lang/guest';
+import { useAct } from '../ui/act';
 import { Fault } from '../ui/problem';
 import { href } from '../ui/router';
 import { now } from '../ui/time';
@@ -13,19 +14,8 @@ type Code = { code: string; expires_at: string };
 /** Shows a guest how to have the reports on another device, by a code that works once. */
 export function TakeWithYou() {
   const [code, setCode] = useState<Code>();
-  const [error, setError] = useState<unknown>();
-  const [busy, setBusy] = useState(false);
-  const make = async () => {
-    if (busy) return;
-    setBusy(true);
-    try {
-      setCode(await must(reportService.POST('/guests/code')));
-      setError(undefined);
-    } catch (failure) {
-      setError(failure);
-    }
-    setBusy(false);
-  };
+  const { busy, error, run } = useAct();
+  const make = async () => setCode(await must(reportService.POST('/guests/code')));
   const left = code ? new Date(code.expires_at).getTime() - Math.max(now.value, Date.now()) : 0;
   return (
     <section class="panel stack" aria-labelledby="take-with-you" aria-busy={busy}>
@@ -42,7 +32,7 @@ export function TakeWithYou() {
       </p>
       <Fault error={error} />
       <div class="bar">
-        <button type="button" class={code ? undefined : 'primary'} onClick={() => void make()}>
+        <button type="button" class={code ? undefined : 'primary'} onClick={() => void run(make)}>
           {t(code ? 'guest.move.again' : 'guest.move.make')}
         </button>
         <a class="button" href={href('sign-in', { to: 'settings' })}>

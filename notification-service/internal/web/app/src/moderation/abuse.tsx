@@ -3,6 +3,8 @@ import { useState } from 'preact/hooks';
 import { must, reportService, type AbuseReason } from '../api/client';
 import { t } from '../lang/report';
 import { toast } from '../state/toasts';
+import { useAct } from '../ui/act';
+import { Lines } from '../ui/field';
 import { Fault } from '../ui/problem';
 
 export const ABUSE_REASONS: readonly AbuseReason[] = ['personal_data', 'offensive', 'spam', 'other'];
@@ -11,22 +13,14 @@ export const ABUSE_REASONS: readonly AbuseReason[] = ['personal_data', 'offensiv
 export function AbuseForm({ id, onClose }: { id: string; onClose(): void }) {
   const [reason, setReason] = useState<AbuseReason>();
   const [text, setText] = useState('');
-  const [error, setError] = useState<unknown>();
-  const [busy, setBusy] = useState(false);
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    if (!reason || busy) return;
-    setBusy(true);
-    try {
-      const body = { reason, ...(text.trim() && { text: text.trim() }) };
-      await must(reportService.POST('/reports/{id}/abuse', { params: { path: { id } }, body }));
-      toast(t('abuse.sent'));
-      onClose();
-    } catch (failure) {
-      setError(failure);
-      setBusy(false);
-    }
-  };
+  const { busy, error, submits } = useAct();
+  const submit = submits(async () => {
+    if (!reason) return;
+    const body = { reason, ...(text.trim() && { text: text.trim() }) };
+    await must(reportService.POST('/reports/{id}/abuse', { params: { path: { id } }, body }));
+    toast(t('abuse.sent'));
+    onClose();
+  });
   return (
     <form class="stack" onSubmit={submit} aria-busy={busy}>
       <p class="quiet">{t('abuse.hint')}</p>
@@ -39,10 +33,7 @@ export function AbuseForm({ id, onClose }: { id: string; onClose(): void }) {
           </label>
         ))}
       </fieldset>
-      <label class="field">
-        <span>{t('abuse.text')}</span>
-        <textarea rows={3} maxLength={500} value={text} onInput={(e) => setText(e.currentTarget.value)} />
-      </label>
+      <Lines label={t('abuse.text')} rows={3} maxLength={500} value={text} onValue={setText} />
       <Fault error={error} />
       <button class="primary">{t('abuse.send')}</button>
     </form>

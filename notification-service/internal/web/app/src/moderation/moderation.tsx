@@ -3,6 +3,8 @@ import { useEffect, useState } from 'preact/hooks';
 import { must, reportService, type HistoryEntry, type Report, type ReportVisibility, type Work } from '../api/client';
 import { t } from '../lang/moderation';
 import { Reason } from '../screens/ops/reason';
+import { useAct } from '../ui/act';
+import { Field, Lines } from '../ui/field';
 import { Modal } from '../ui/modal';
 import { Fault } from '../ui/problem';
 import { Skeleton } from '../ui/skeleton';
@@ -85,20 +87,16 @@ interface Words {
 /** Puts other words in the place of those that nobody is to read. */
 function Redaction({ id, onDone, onClose }: { id: string; onDone(work: Work): void; onClose(): void }) {
   const [words, setWords] = useState<Words>();
-  const [error, setError] = useState<unknown>();
+  const { error, run } = useAct();
   const params = { path: { id } };
-  const load = async () => {
-    try {
+  const load = () =>
+    run(async () => {
       const [report, { history }] = await Promise.all([
         must(reportService.GET('/reports/{id}', { params })),
         must(reportService.GET('/reports/{id}/history', { params })),
       ]);
       setWords({ report, notes: history.filter(({ note }) => note !== '') });
-      setError(undefined);
-    } catch (failure) {
-      setError(failure);
-    }
-  };
+    });
   useEffect(() => void load(), [id]);
   return (
     <Modal title={t('moderation.redact')} onClose={onClose}>
@@ -114,42 +112,28 @@ function RedactionForm({ words: { report, notes }, onDone, onClose }: { words: W
   const [description, setDescription] = useState(report.description);
   const [changed, setChanged] = useState<Record<number, string>>({});
   const [reason, setReason] = useState('');
-  const [error, setError] = useState<unknown>();
-  const [busy, setBusy] = useState(false);
+  const { busy, error, submits } = useAct();
   const rewritten = notes.flatMap(({ version, note }) => {
     const now = changed[version]?.trim();
     return now === undefined || now === note ? [] : [{ version, note: now }];
   });
   const same = title.trim() === report.title && description.trim() === report.description && rewritten.length === 0;
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    if (busy || same) return;
-    setBusy(true);
-    try {
-      const params = { path: { id: report.id }, header: { 'If-Match': `"${report.version}"` } };
-      const body = {
-        reason: reason.trim(),
-        ...(title.trim() !== report.title && { title: title.trim() }),
-        ...(description.trim() !== report.description && { description: description.trim() }),
-        ...(rewritten.length > 0 && { notes: rewritten }),
-      };
-      onDone(await must(reportService.PATCH('/reports/{id}/words', { params, body })));
-      onClose();
-    } catch (failure) {
-      setError(failure);
-      setBusy(false);
-    }
-  };
+  const submit = submits(async () => {
+    if (same) return;
+    const params = { path: { id: report.id }, header: { 'If-Match': `"${report.version}"` } };
+    const body = {
+      reason: reason.trim(),
+      ...(title.trim() !== report.title && { title: title.trim() }),
+      ...(description.trim() !== report.description && { description: description.trim() }),
+      ...(rewritten.length > 0 && { notes: rewritten }),
+    };
+    onDone(await must(reportService.PATCH('/reports/{id}/words', { params, body })));
+    onClose();
+  });
   return (
     <form class="stack" onSubmit={submit} aria-busy={busy}>
-      <label class="field">
-        <span>{t('moderation.title')}</span>
-        <input data-first required maxLength={200} pattern=".*\S.*" value={title} onInput={(e) => setTitle(e.currentTarget.value)} />
-      </label>
-      <label class="field">
-        <span>{t('moderation.description')}</span>
-        <textarea rows={5} maxLength={4000} value={description} onInput={(e) => setDescription(e.currentTarget.value)} />
-      </label>
+      <Field label={t('moderation.title')} data-first required maxLength={200} value={title} onValue={setTitle} />
+      <Lines label={t('moderation.description')} rows={5} maxLength={4000} value={description} onValue={setDescription} />
       {notes.map(({ version, note, changed_at }) => (
         <label key={version} class="field">
           <span>

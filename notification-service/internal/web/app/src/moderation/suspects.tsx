@@ -1,12 +1,9 @@
 import { must, reportService, type Task } from '../api/client';
 import { t, tn } from '../lang/queue';
 import { t as say } from '../lang/report';
-import { toast } from '../state/toasts';
+import { Undecided, useUndecided } from '../screens/queue/undecided';
 import { Badge } from '../ui/badge';
-import { usePoll } from '../ui/poll';
-import { explain, Fault } from '../ui/problem';
 import { href } from '../ui/router';
-import { Skeleton } from '../ui/skeleton';
 import { Time } from '../ui/time';
 import { Moderation } from './moderation';
 
@@ -16,34 +13,12 @@ const suspects = async () => (await must(reportService.GET('/reports/queue/abuse
 
 /** The reports that residents have reported as abuse, those of most residents first. */
 export function Suspects() {
-  const { value, error, refresh } = usePoll(suspects);
-  const dismiss = async ({ id }: Task) => {
-    try {
-      await must(reportService.DELETE('/reports/{id}/abuse', { params: { path: { id } } }));
-    } catch (failure) {
-      toast(explain(failure));
-    }
-    refresh();
-  };
+  const found = useUndecided(suspects, 'abuse_reports');
+  const dismiss = ({ id }: Task) => found.decide(must(reportService.DELETE('/reports/{id}/abuse', { params: { path: { id } } })));
   return (
-    <>
-      <Fault error={error} retry={refresh} />
-      {!value && !error && <Skeleton />}
-      {value && value.length > 0 && (
-        <p class="quiet" role="status">
-          {tn('abuse.found', value.length)}
-        </p>
-      )}
-      {value?.length === 0 && (
-        <div class="empty stack">
-          <p role="status">{t('abuse.none')}</p>
-          <p>
-            <a href={href('queue')}>{t('work.to-queue')}</a>
-          </p>
-        </div>
-      )}
+    <Undecided of={found} count={(many) => tn('abuse.found', many)} none={t('abuse.none')}>
       <ul class="rows">
-        {value?.map(({ report, entries }) => (
+        {found.value?.map(({ report, entries }) => (
           <li key={report.id} class="stack">
             <a href={href('queue', { status: 'all', report: report.id })}>{report.title}</a>
             <span class="meta">
@@ -58,7 +33,7 @@ export function Suspects() {
                 </li>
               ))}
             </ul>
-            <Moderation report={report} onDone={refresh} />
+            <Moderation report={report} onDone={found.refresh} />
             <p class="bar">
               <button type="button" onClick={() => void dismiss(report)}>
                 {t('abuse.dismiss')}
@@ -67,6 +42,6 @@ export function Suspects() {
           </li>
         ))}
       </ul>
-    </>
+    </Undecided>
   );
 }

@@ -1,11 +1,12 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
 import { must, reportService } from '../api/client';
 import { config } from '../state/config';
 
-/** The first photo of a report, beside its title, which says what there is to say of it. */
-export function FirstPhoto({ photos }: { photos: readonly string[] }) {
-  if (!photos[0] || !config.photos) return null;
+/** The first photo of a report, beside its title, which says what there is to say of it; without one the children. */
+export function FirstPhoto({ photos, children = null }: { photos: readonly string[]; children?: ComponentChildren }) {
+  if (!photos[0] || !config.photos) return <>{children}</>;
   return <img class="thumbnail" src={`/photos/${photos[0]}/320.jpg`} alt="" loading="lazy" width={64} height={64} />;
 }
 

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState, type Dispatch, type StateUpdater 
 import type { Photo, Report } from '../api/client';
 import { t } from '../lang/i18n';
 import { config } from '../state/config';
-import { session } from '../state/session';
+import { isOfficial } from '../state/session';
 import { Icon } from '../ui/icons';
 import { lazily } from '../ui/lazily';
 import { Modal } from '../ui/modal';
@@ -33,7 +33,7 @@ export function Gallery({ report, folded = false }: Props) {
   const [shown, show] = useState<number>();
   const [redacting, setRedacting] = useState<Photo>();
   const [unfolded, setUnfolded] = useState(!folded);
-  const mayChange = !report.withdrawn_at && (report.mine || session.value?.role === 'official');
+  const mayChange = !report.withdrawn_at && (report.mine || isOfficial());
   const changes = mayChange && unfolded;
   const photos = open.photos.value;
   const after = photos.filter(({ purpose }) => purpose === 'after');

@@ -2,6 +2,7 @@ import { useRef, useState } from 'preact/hooks';
 
 import { must, reportService, type Photo } from '../api/client';
 import { t } from '../lang/report';
+import { useAct } from '../ui/act';
 import { Modal } from '../ui/modal';
 import { Fault } from '../ui/problem';
 
@@ -21,8 +22,7 @@ const within = (value: number, least: number, most: number) => Math.min(Math.max
 /** Makes parts of a photo black: drawn with a finger or the mouse, or added and moved by keys. */
 export function Redact({ photo, onClose, onDone }: { photo: Photo; onClose(): void; onDone(): void }) {
   const [rects, setRects] = useState<Rect[]>([]);
-  const [sending, setSending] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { busy, error, run } = useAct();
   const from = useRef<{ x: number; y: number } | undefined>(undefined);
 
   const at = (event: PointerEvent) => {
@@ -62,16 +62,9 @@ export function Redact({ photo, onClose, onDone }: { photo: Photo; onClose(): vo
     );
   };
   const send = async () => {
-    setSending(true);
-    setError(undefined);
-    try {
-      const params = { path: { id: photo.report_id, photo_id: photo.id } };
-      await must(reportService.POST('/reports/{id}/photos/{photo_id}/redact', { params, body: { rects } }));
-      onDone();
-    } catch (failure) {
-      setError(failure);
-      setSending(false);
-    }
+    const params = { path: { id: photo.report_id, photo_id: photo.id } };
+    await must(reportService.POST('/reports/{id}/photos/{photo_id}/redact', { params, body: { rects } }));
+    onDone();
   };
 
   return (
@@ -107,7 +100,7 @@ export function Redact({ photo, onClose, onDone }: { photo: Photo; onClose(): vo
       </div>
       <Fault error={error} />
       <div class="bar">
-        <button type="button" class="primary" disabled={sending || rects.length === 0} onClick={() => void send()}>
+        <button type="button" class="primary" disabled={busy || rects.length === 0} onClick={() => void run(send)}>
           {t('redact.do')}
         </button>
         <button type="button" data-first onClick={() => setRects((rects) => [...rects, { x: 0.4, y: 0.4, width: 0.2, height: 0.2 }])}>

@@ -2,11 +2,8 @@ import { useState } from 'preact/hooks';
 
 import { must, reportService, type Photo } from '../api/client';
 import { t, tn } from '../lang/queue';
-import { toast } from '../state/toasts';
-import { explain, Fault } from '../ui/problem';
-import { usePoll } from '../ui/poll';
+import { Undecided, useUndecided } from '../screens/queue/undecided';
 import { href } from '../ui/router';
-import { Skeleton } from '../ui/skeleton';
 import { Time } from '../ui/time';
 import { Redact } from './redact';
 
@@ -16,36 +13,14 @@ const held = async () => (await must(reportService.GET('/reports/queue/photos', 
 
 /** The photos that nobody sees until an official has decided, the oldest first. */
 export function HeldPhotos() {
-  const { value, error, refresh } = usePoll(held);
+  const found = useUndecided(held, 'held_photos');
+  const { decide, refresh } = found;
   const [redacting, setRedacting] = useState<Photo>();
-  const decide = async (deciding: Promise<unknown>) => {
-    try {
-      await deciding;
-    } catch (failure) {
-      toast(explain(failure));
-    }
-    refresh();
-  };
   const params = ({ report_id, id }: Photo) => ({ params: { path: { id: report_id, photo_id: id } } });
   return (
-    <>
-      <Fault error={error} retry={refresh} />
-      {!value && !error && <Skeleton />}
-      {value && value.length > 0 && (
-        <p class="quiet" role="status">
-          {tn('held', value.length)}
-        </p>
-      )}
-      {value?.length === 0 && (
-        <div class="empty stack">
-          <p role="status">{t('held.none')}</p>
-          <p>
-            <a href={href('queue')}>{t('work.to-queue')}</a>
-          </p>
-        </div>
-      )}
+    <Undecided of={found} count={(many) => tn('held', many)} none={t('held.none')}>
       <ul class="thumbnails held">
-        {value?.map((photo) => (
+        {found.value?.map((photo) => (
           <li key={photo.id} class="stack">
             <img src={`/photos/${photo.id}/1024.jpg`} alt={photo.alt || t('photos.photo')} loading="lazy" />
             {photo.alt && <p>{photo.alt}</p>}
@@ -85,6 +60,6 @@ export function HeldPhotos() {
           }}
         />
       )}
-    </>
+    </Undecided>
   );
 }

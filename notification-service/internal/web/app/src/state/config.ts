@@ -7,6 +7,8 @@ export interface City {
   languages: string[];
   /** The address of its picture. */
   logo?: string;
+  /** Its colours in both themes, by the name of the page's own; absent without any. */
+  colours?: Record<string, string>;
   links?: {
     privacy?: string;
     imprint?: string;
@@ -59,6 +61,7 @@ export async function loadConfig(): Promise<void> {
   config = await must(
     fetch('/config.json').then(async (response) => ({ response, ...(response.ok && { data: (await response.json()) as Config }) })),
   );
+  for (const [name, colour] of Object.entries(config.city?.colours ?? {})) document.documentElement.style.setProperty(`--${name}`, colour);
 }
 
 /** Whether a position is in the city; without bounds every one is. */

@@ -1,17 +1,10 @@
 /** How the reader learns of the status of a report that they filed, and how that is switched on. */
-import { Failure, must, notificationService, type Contact } from '../api/client';
+import { must, notificationService, type Contact } from '../api/client';
 
 const STATUS = 'report.status.updated';
 
-/** The address that mails go to; null without one, for which the server's word is 404. */
-export async function readContact(): Promise<Contact | null> {
-  try {
-    return await must(notificationService.GET('/me/contact'));
-  } catch (error) {
-    if (error instanceof Failure && error.kind === 'not-found') return null;
-    throw error;
-  }
-}
+/** The address that mails go to; null without one. */
+export const readContact = async (): Promise<Contact | null> => (await must(notificationService.GET('/me/contact'))) || null;
 
 /** Whether new statuses are mailed. */
 export const isMailed = (contact: Contact | null) => contact?.state === 'active' && contact.email.includes(STATUS);

@@ -18,6 +18,9 @@ export const session = signal<Session | undefined>();
 /** The words for it, if the session ended by itself. */
 export const sessionEnded = signal<'session.ended' | 'guest.ended' | 'guest.adopted' | undefined>();
 
+/** Whether the user works on reports: moderators are officials of the whole city. */
+export const isOfficial = () => session.value?.role === 'official' || session.value?.role === 'moderator';
+
 /** Whether the user files as a guest: with such a session, or without one where the city takes guests. */
 export const filesAsGuest = () => (session.value ? session.value.guest : config.guests && guestRules.value?.open !== false) === true;
 

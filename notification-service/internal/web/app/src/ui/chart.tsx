@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks';
 import { number, t } from '../lang/console';
 import { share, timeTicks, valueTicks, type Scale } from './axis';
 import { exactTime, timeOfDay, weekday } from './time';
+import { Choice } from './field';
 
 export interface Line {
   /** Its name among the lines of the chart. */
@@ -113,16 +114,13 @@ export function Chart({ label, lines, unit = '', times: { since, step } }: Props
 /** Chooses how lines of different magnitude are drawn. */
 export function ChooseScale() {
   return (
-    <label class="field range">
-      <span>{t('chart.scale')}</span>
-      <select value={scale.value} onChange={(e) => (scale.value = e.currentTarget.value as Scale)}>
-        {(['linear', 'log'] as const).map((kind) => (
-          <option key={kind} value={kind}>
-            {t(`chart.scale.${kind}`)}
-          </option>
-        ))}
-      </select>
-    </label>
+    <Choice
+      class="range"
+      label={t('chart.scale')}
+      value={scale.value}
+      options={(['linear', 'log'] as const).map((kind) => [kind, t(`chart.scale.${kind}`)])}
+      onValue={(kind) => (scale.value = kind as Scale)}
+    />
   );
 }
 

@@ -19,22 +19,23 @@ export function usePoll<T>(read: () => Promise<T>, deps: unknown[] = [], everyMs
     let timer: number;
     let stopped = false;
     const tick = async () => {
-      if (document.visibilityState === 'visible') {
-        await read().then(
-          (fresh) => {
-            if (stopped) return;
-            setValue(fresh);
-            setError(undefined);
-          },
-          (failure: unknown) => !stopped && setError(failure),
-        );
-      }
+      // A reading that is due while nobody looks is made as soon as somebody does.
+      if (document.visibilityState !== 'visible') return document.addEventListener('visibilitychange', tick, { once: true });
+      await read().then(
+        (fresh) => {
+          if (stopped) return;
+          setValue(fresh);
+          setError(undefined);
+        },
+        (failure: unknown) => !stopped && setError(failure),
+      );
       if (!stopped) timer = window.setTimeout(tick, everyMs);
     };
     void tick();
     return () => {
       stopped = true;
       clearTimeout(timer);
+      document.removeEventListener('visibilitychange', tick);
     };
   }, [...deps, refreshes]);
   return { value, error, refresh: () => setRefreshes(refreshes + 1) };

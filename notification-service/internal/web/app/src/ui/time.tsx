@@ -30,6 +30,14 @@ export function ago(date: Date): string {
   return since.value.format(-Math.floor(seconds / size), unit);
 }
 
+/** How long something has been, in as few letters as a list has room for. */
+export function age(date: Date): string {
+  const seconds = (now.value - date.getTime()) / 1000;
+  const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? [];
+  if (!unit || !size) return since.value.format(0, 'second');
+  return new Intl.NumberFormat(language.value, { style: 'unit', unit, unitDisplay: 'short' }).format(Math.floor(seconds / size));
+}
+
 /** A day as people name it: its weekday, day and month. */
 export function dayName(date: Date): string {
   return new Intl.DateTimeFormat(language.value, { weekday: 'long', day: 'numeric', month: 'long' }).format(date);
@@ -87,15 +95,17 @@ interface TimeProps {
   seconds?: boolean;
   /** The exact time instead, once it is not of today. */
   dated?: boolean;
+  /** Its age alone, without the word for the past. */
+  short?: boolean;
 }
 
 /** How long ago something was. */
-export function Time({ at, full, seconds, dated }: TimeProps) {
+export function Time({ at, full, seconds, dated, short }: TimeProps) {
   const date = new Date(at);
   if (dated && now.value - date.getTime() >= DAY_MS) return <time dateTime={date.toISOString()}>{exactTime(date)}</time>;
   return (
     <time dateTime={date.toISOString()} onPointerEnter={showExactTime(date)}>
-      {ago(date)}
+      {short ? age(date) : ago(date)}
       {full && <span class="quiet"> · {seconds ? precise.value.format(date) : exactTime(date)}</span>}
     </time>
   );

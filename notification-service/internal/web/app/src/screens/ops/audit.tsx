@@ -2,11 +2,10 @@ import { must, notificationService, reportService } from '../../api/client';
 import { isWord, t } from '../../lang/console';
 import { session } from '../../state/session';
 import { act } from '../../ui/cause';
-import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
 import { href } from '../../ui/router';
 import { Time, weekdayName } from '../../ui/time';
-import { Waiting } from './waiting';
+import { Rows } from './rows';
 
 interface Entry {
   key: string;
@@ -99,13 +98,11 @@ export function actorName(actor: string, name?: string): string {
 }
 
 export function Audit() {
-  const audit = usePoll(read);
+  const audit = usePoll(async () => ({ items: await read() }));
   return (
     <div class="stack">
-      {audit.value ? <Fault error={audit.error} retry={audit.refresh} /> : <Waiting error={audit.error} retry={audit.refresh} />}
-      {audit.value?.length === 0 && <p class="empty">{t('audit.none')}</p>}
-      <ul class="rows">
-        {audit.value?.map((entry) => (
+      <Rows found={audit} none={t('audit.none')}>
+        {(entry) => (
           <li key={entry.key}>
             <div>
               {entry.href ? <a href={entry.href}>{entry.action}</a> : <strong>{entry.action}</strong>}
@@ -122,8 +119,8 @@ export function Audit() {
               </p>
             </div>
           </li>
-        ))}
-      </ul>
+        )}
+      </Rows>
     </div>
   );
 }

@@ -6,13 +6,13 @@ import { cause } from '../../ui/cause';
 import { Copy } from '../../ui/copy';
 import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
-import { usePoll } from '../../ui/poll';
 import { go, href, route } from '../../ui/router';
 import { Time } from '../../ui/time';
 import { readsOnly } from './acts';
 import { Reason } from './reason';
 import { ReplayForm } from './replay-form';
 import { ReportLink } from './report-link';
+import { usePages } from './rows';
 import { selectionOf } from './selection';
 import { Waiting } from './waiting';
 
@@ -21,13 +21,12 @@ const PAGE = 100;
 /** The dead letters that the address narrows to, newest first. Some can be chosen and worked on together. */
 export function DeadLetterList() {
   const query = Object.fromEntries(route.value.query) as Query;
-  const [pages, setPages] = useState(1);
   const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set());
-  const found = usePoll(() => readPages(query, pages), [JSON.stringify(query), pages]);
+  const found = usePages(PAGE, (page) => read(query, page), [JSON.stringify(query)]);
   // Nothing moves while somebody chooses.
   const shown = useRef(found.value);
   if (chosen.size === 0 || shown.current?.pages !== found.value?.pages) shown.current = found.value;
-  const letters = shown.current?.letters ?? [];
+  const letters = shown.current?.items ?? [];
   const open = readsOnly() ? [] : letters.filter(({ state }) => state === 'open');
   const choose = (ids: number[], on: boolean) => {
     const next = new Set(chosen);
@@ -74,7 +73,7 @@ export function DeadLetterList() {
         ))}
       </ul>
       {found.value?.more && (
-        <button type="button" class="wide" onClick={() => setPages(found.value!.pages + 1)}>
+        <button type="button" class="wide" onClick={found.showMore}>
           {t('more')}
         </button>
       )}
@@ -188,23 +187,14 @@ function local(time: string | undefined): string {
 
 type Query = Record<string, string | undefined>;
 
-/** Reads all pages again: dead letters come and go while the list is shown. */
-async function readPages(asked: Query, pages: number) {
-  const letters: DeadLetter[] = [];
-  let cursor: string | undefined;
-  for (let page = 0; page === 0 || (cursor && page < pages); page++) {
-    const query = {
-      ...selectionOf(asked),
-      ...(asked.state && asked.state !== 'all' && { state: asked.state as DeadLetter['state'] }),
-      ...(asked.text && { text: asked.text }),
-      ...(asked.from && { from: asked.from }),
-      ...(asked.to && { to: asked.to }),
-      ...(cursor && { cursor }),
-      limit: PAGE,
-    };
-    const found = await must(notificationService.GET('/admin/dlq/messages', { params: { query } }));
-    letters.push(...found.items);
-    cursor = found.next_cursor;
-  }
-  return { letters, pages, more: cursor !== undefined };
+function read(asked: Query, page: { limit: number; cursor?: string }) {
+  const query = {
+    ...page,
+    ...selectionOf(asked),
+    ...(asked.state && asked.state !== 'all' && { state: asked.state as DeadLetter['state'] }),
+    ...(asked.text && { text: asked.text }),
+    ...(asked.from && { from: asked.from }),
+    ...(asked.to && { to: asked.to }),
+  };
+  return must(notificationService.GET('/admin/dlq/messages', { params: { query } }));
 }

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 
 import { Failure, must, notificationService, type DeadLetter, type DeadLetterEdited } from '../../api/client';
 import { t } from '../../lang/console';
+import { useAct } from '../../ui/act';
 import { cause } from '../../ui/cause';
 import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
@@ -17,32 +18,24 @@ type Body = Record<string, never>;
 export function EditForm({ letter, onClose }: { letter: DeadLetter; onClose(): void }) {
   const [text, setText] = useState(typeof letter.body === 'string' ? letter.body : JSON.stringify(letter.body, null, 2));
   const [changes, setChanges] = useState<DeadLetterEdited['changes']>();
-  const [error, setError] = useState<unknown>();
+  const { error, submits } = useAct();
   const [broken, setBroken] = useState(false);
   const fields = fieldsOf(letter.type);
   const body = parse(text);
   const missing = body ? missingOf(fields, body) : [];
 
-  const send = async (dryRun: boolean) => {
+  const submit = submits(async () => {
     setBroken(body === undefined);
     if (body === undefined || missing.length > 0) return;
-    try {
-      const params = { path: { id: letter.id } };
-      const edited = await must(notificationService.POST('/admin/dlq/messages/{id}/edit', { params, body: { body, dry_run: dryRun } }));
-      setError(undefined);
-      setChanges(edited.changes);
-      if (dryRun) return;
-      onClose();
-      if (edited.id) go(`ops/dead-letters/${edited.id}`);
-    } catch (failure) {
-      setError(failure);
-    }
-  };
+    const dryRun = changes === undefined;
+    const params = { path: { id: letter.id } };
+    const edited = await must(notificationService.POST('/admin/dlq/messages/{id}/edit', { params, body: { body, dry_run: dryRun } }));
+    setChanges(edited.changes);
+    if (dryRun) return;
+    onClose();
+    if (edited.id) go(`ops/dead-letters/${edited.id}`);
+  });
   const wrong = error instanceof Failure ? error.faults('/body') : [];
-  const submit = (event: Event) => {
-    event.preventDefault();
-    void send(changes === undefined);
-  };
   return (
     <Modal title={t('edit')} onClose={onClose}>
       <form class="stack" onSubmit={submit}>

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { Failure, must, notificationService, type DeadLetterGroup } from '../../api/client';
 import { t } from '../../lang/console';
 import { session } from '../../state/session';
+import { Lines } from '../../ui/field';
 import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
 import { Time } from '../../ui/time';
@@ -62,10 +63,7 @@ export function NoteForm({ cause: { queue, error_class, error_group }, note, onC
         <p class="quiet">{t('dead.note.hint')}</p>
         <Fault error={error} />
         {clash && (seen ? <NoteText note={seen} /> : <p class="note">{t('dead.note.gone')}</p>)}
-        <label class="field">
-          <span>{t('dead.note.text')}</span>
-          <textarea data-first required maxLength={MAX} rows={4} value={text} onInput={(e) => setText(e.currentTarget.value)} />
-        </label>
+        <Lines label={t('dead.note.text')} data-first required maxLength={MAX} rows={4} value={text} onValue={setText} />
         <div class="bar">
           <button class="primary">{t(clash ? 'dead.note.replace' : 'dead.note.save')}</button>
           {seen && (

@@ -2,12 +2,15 @@ import { useState } from 'preact/hooks';
 
 import { must, reportService } from '../../api/client';
 import { t } from '../../lang/console';
-import { Modal } from '../../ui/modal';
+import { useAct } from '../../ui/act';
+import { Field } from '../../ui/field';
+import { Final } from '../../ui/final-form';
 import { usePoll } from '../../ui/poll';
 import { Fault } from '../../ui/problem';
 import { Time } from '../../ui/time';
 import { Acts } from './acts';
-import { Waiting } from './waiting';
+import { Rows } from './rows';
+import { ShownOnce } from './shown-once';
 
 const PATH = '/admin/reports/open311/keys';
 
@@ -18,17 +21,18 @@ interface Key {
 
 /** The applications that file reports by Open311. A key is shown when it is made, and never again. */
 export function Open311() {
-  const found = usePoll(() => must(reportService.GET(PATH)));
+  const found = usePoll(async () => {
+    const { keys, enabled } = await must(reportService.GET(PATH));
+    return { items: keys, enabled };
+  });
   const [made, setMade] = useState<string>();
   const [revoking, setRevoking] = useState<Key>();
   return (
     <div class="stack narrow">
       <p class="quiet">{t('open311.hint')}</p>
       {found.value?.enabled === false && <p class="note">{t('open311.off')}</p>}
-      {found.value ? <Fault error={found.error} retry={found.refresh} /> : <Waiting error={found.error} retry={found.refresh} />}
-      {found.value?.keys.length === 0 && <p class="empty">{t('open311.none')}</p>}
-      <ul class="rows">
-        {found.value?.keys.map((key) => (
+      <Rows found={found} none={t('open311.none')}>
+        {(key) => (
           <li key={key.id}>
             <div>
               <strong>{key.name}</strong>
@@ -52,8 +56,8 @@ export function Open311() {
               </Acts>
             )}
           </li>
-        ))}
-      </ul>
+        )}
+      </Rows>
       <Acts>
         <Make
           onMade={(key) => {
@@ -62,10 +66,12 @@ export function Open311() {
           }}
         />
       </Acts>
-      {made && <Shown value={made} onClose={() => setMade(undefined)} />}
+      {made && <ShownOnce title={t('open311.key')} hint={t('open311.key-hint')} secret={made} onClose={() => setMade(undefined)} />}
       {revoking && (
-        <Revoke
-          of={revoking}
+        <Final
+          title={t('open311.revoke')}
+          points={[t('open311.revoke-hint', { name: revoking.name })]}
+          act={() => must(reportService.DELETE(`${PATH}/{id}`, { params: { path: { id: revoking.id } } }))}
           onClose={() => {
             setRevoking(undefined);
             found.refresh();
@@ -78,72 +84,19 @@ export function Open311() {
 
 function Make({ onMade }: { onMade(key: string): void }) {
   const [name, setName] = useState('');
-  const [error, setError] = useState<unknown>();
-  const submit = (event: Event) => {
-    event.preventDefault();
-    must(reportService.POST(PATH, { body: { name: name.trim() } })).then(({ key }) => {
-      setName('');
-      setError(undefined);
-      onMade(key);
-    }, setError);
-  };
+  const { error, submits } = useAct();
+  const submit = submits(async () => {
+    const { key } = await must(reportService.POST(PATH, { body: { name: name.trim() } }));
+    setName('');
+    onMade(key);
+  });
   return (
     <form class="stack" onSubmit={submit}>
-      <label class="field">
-        <span>{t('open311.name')}</span>
-        <input required maxLength={80} pattern=".*\S.*" value={name} onInput={(event) => setName(event.currentTarget.value)} />
-      </label>
+      <Field label={t('open311.name')} required maxLength={80} value={name} onValue={setName} />
       <Fault error={error} />
       <p class="bar">
         <button class="primary">{t('open311.make')}</button>
       </p>
     </form>
-  );
-}
-
-function Shown({ value, onClose }: { value: string; onClose(): void }) {
-  const [copied, setCopied] = useState(false);
-  const [error, setError] = useState<unknown>();
-  return (
-    <Modal title={t('open311.key')} onClose={onClose}>
-      <div class="stack">
-        <p>{t('open311.key-hint')}</p>
-        <label class="field">
-          <span>{t('open311.key')}</span>
-          <input class="code" readOnly value={value} onFocus={(event) => event.currentTarget.select()} />
-        </label>
-        <p role="status" class="quiet">
-          {copied && t('webhooks.copied')}
-        </p>
-        <Fault error={error} />
-        <p class="bar">
-          <button
-            type="button"
-            class="primary"
-            onClick={() => void navigator.clipboard.writeText(value).then(() => setCopied(true), setError)}
-          >
-            {t('webhooks.copy')}
-          </button>
-        </p>
-      </div>
-    </Modal>
-  );
-}
-
-function Revoke({ of, onClose }: { of: Key; onClose(): void }) {
-  const [error, setError] = useState<unknown>();
-  const revoke = () => must(reportService.DELETE(`${PATH}/{id}`, { params: { path: { id: of.id } } })).then(onClose, setError);
-  return (
-    <Modal title={t('open311.revoke')} onClose={onClose}>
-      <div class="stack">
-        <p>{t('open311.revoke-hint', { name: of.name })}</p>
-        <Fault error={error} />
-        <p class="bar">
-          <button type="button" class="danger" onClick={() => void revoke()}>
-            {t('open311.revoke')}
-          </button>
-        </p>
-      </div>
-    </Modal>
   );
 }

@@ -6,6 +6,7 @@ import { signal } from '@preact/signals';
 
 import { must, notificationService, reportService } from '../../api/client';
 import { t } from '../../lang/console';
+import { Choice } from '../../ui/field';
 import { usePoll, type Polled } from '../../ui/poll';
 
 /** How far back charts may reach, in minutes. */
@@ -64,15 +65,12 @@ export function pastOf({ since, step_seconds, replicas, series }: History): Past
 /** Chooses how far back all charts reach. */
 export function ChooseRange() {
   return (
-    <label class="field range">
-      <span>{t('chart.range')}</span>
-      <select value={range.value} onChange={(e) => (range.value = Number(e.currentTarget.value) as Range)}>
-        {RANGES.map((minutes) => (
-          <option key={minutes} value={minutes}>
-            {t(`chart.range.${minutes}`)}
-          </option>
-        ))}
-      </select>
-    </label>
+    <Choice
+      class="range"
+      label={t('chart.range')}
+      value={range.value}
+      options={RANGES.map((minutes) => [minutes, t(`chart.range.${minutes}`)])}
+      onValue={(minutes) => (range.value = Number(minutes) as Range)}
+    />
   );
 }

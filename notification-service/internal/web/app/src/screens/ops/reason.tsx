@@ -1,6 +1,8 @@
 import { useState } from 'preact/hooks';
 
 import { t } from '../../lang/i18n';
+import { useAct } from '../../ui/act';
+import { Field } from '../../ui/field';
 import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
 
@@ -15,19 +17,12 @@ interface Props {
 /** Asks for a reason, for the audit, before something is discarded or operated. */
 export function Reason({ title, hint, onSubmit, onClose }: Props) {
   const [reason, setReason] = useState('');
-  const [error, setError] = useState<unknown>();
-  const submit = (event: Event) => {
-    event.preventDefault();
-    onSubmit(reason.trim()).then(onClose, setError);
-  };
+  const { error, submits } = useAct();
   return (
     <Modal title={title} onClose={onClose}>
-      <form class="stack" onSubmit={submit}>
+      <form class="stack" onSubmit={submits(() => onSubmit(reason.trim()).then(onClose))}>
         <p class="quiet">{hint ?? t('discard.hint')}</p>
-        <label class="field">
-          <span>{t('reason')}</span>
-          <input data-first required maxLength={500} pattern=".*\S.*" value={reason} onInput={(e) => setReason(e.currentTarget.value)} />
-        </label>
+        <Field label={t('reason')} data-first required maxLength={500} value={reason} onValue={setReason} />
         <Fault error={error} />
         <button class={hint ? 'primary' : 'danger'}>{title}</button>
       </form>

@@ -2,7 +2,9 @@ import { useState } from 'preact/hooks';
 
 import { must, notificationService, type DeadLetter, type DeadLetterSelection } from '../../api/client';
 import { number, t, tn } from '../../lang/console';
+import { useAct } from '../../ui/act';
 import { cause, helpsReplay } from '../../ui/cause';
+import { Field } from '../../ui/field';
 import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
 import { go } from '../../ui/router';
@@ -28,31 +30,20 @@ export function ReplayForm({ selection, count, chosen, onClose }: Props) {
   const [rate, setRate] = useState(RATE);
   const [limit, setLimit] = useState(0);
   const [dryRun, setDryRun] = useState<{ count: number; letters: DeadLetter[] }>();
-  const [error, setError] = useState<unknown>();
+  const { error, run, submits } = useAct();
 
-  const start = async (dry: boolean) => {
-    try {
-      const body = { selection, canary, rate_per_s: rate, limit, dry_run: dry };
-      const answer = await must(notificationService.POST('/admin/dlq/replays', { body }));
-      setError(undefined);
-      if ('would_send' in answer) setDryRun({ count: answer.would_send, letters: await firstOf(selection, chosen, answer.would_send) });
-      else {
-        onClose();
-        go('ops/replays');
-      }
-    } catch (failure) {
-      setError(failure);
+  const start = (dry: boolean) => async () => {
+    const body = { selection, canary, rate_per_s: rate, limit, dry_run: dry };
+    const answer = await must(notificationService.POST('/admin/dlq/replays', { body }));
+    if ('would_send' in answer) setDryRun({ count: answer.would_send, letters: await firstOf(selection, chosen, answer.would_send) });
+    else {
+      onClose();
+      go('ops/replays');
     }
   };
   return (
     <Modal title={tn('replay.title', count)} onClose={onClose}>
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void start(false);
-        }}
-      >
+      <form class="stack" onSubmit={submits(start(false))}>
         <p class="quiet">{t('replay.hint')}</p>
         {!helpsReplay(selection.error_class) && <p class="note">{t('replay.permanent')}</p>}
         {dryRun && (
@@ -76,7 +67,7 @@ export function ReplayForm({ selection, count, chosen, onClose }: Props) {
         <Fault error={error} />
         <div class="bar">
           <button class={helpsReplay(selection.error_class) ? 'primary' : undefined}>{t('replay')}</button>
-          <button type="button" onClick={() => start(true)}>
+          <button type="button" onClick={() => void run(start(true))}>
             {t('replay.dry-run')}
           </button>
         </div>
@@ -105,10 +96,6 @@ interface NumberFieldProps {
 
 function NumberField({ label, hint, max, value, onChange }: NumberFieldProps) {
   return (
-    <label class="field">
-      <span>{label}</span>
-      <input type="number" required min={0} max={max} value={value} onInput={(e) => onChange(e.currentTarget.valueAsNumber)} />
-      <small>{hint}</small>
-    </label>
+    <Field label={label} hint={hint} type="number" required min={0} max={max} value={value} onValue={(typed) => onChange(Number(typed))} />
   );
 }

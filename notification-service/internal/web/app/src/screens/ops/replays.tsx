@@ -1,15 +1,14 @@
-import { useState } from 'preact/hooks';
-
 import { must, notificationService, type Replay } from '../../api/client';
 import { number, t, tn } from '../../lang/console';
 import { session } from '../../state/session';
+import { useAct } from '../../ui/act';
 import { cause, stopReason } from '../../ui/cause';
 import { Fault } from '../../ui/problem';
 import { usePoll } from '../../ui/poll';
 import { href } from '../../ui/router';
 import { Time } from '../../ui/time';
 import { Acts } from './acts';
-import { Waiting } from './waiting';
+import { Rows } from './rows';
 
 const read = () => must(notificationService.GET('/admin/dlq/replays'));
 
@@ -30,20 +29,16 @@ function actionsOf({ state, pending, in_flight }: Replay) {
 /** The latest replays and their progress. */
 export function Replays() {
   const replays = usePoll(read);
-  if (!replays.value) return <Waiting error={replays.error} retry={replays.refresh} />;
+  const none = (
+    <>
+      {t('replays.none')} <a href={href('ops/dead-letters')}>{t('replays.none-go')}</a>
+    </>
+  );
   return (
     <div class="stack">
-      <Fault error={replays.error} retry={replays.refresh} />
-      {replays.value.items.length === 0 && (
-        <p class="empty">
-          {t('replays.none')} <a href={href('ops/dead-letters')}>{t('replays.none-go')}</a>
-        </p>
-      )}
-      <ul class="rows">
-        {replays.value.items.map((replay) => (
-          <Row key={replay.id} replay={replay} onDone={replays.refresh} />
-        ))}
-      </ul>
+      <Rows found={replays} none={none}>
+        {(replay) => <Row key={replay.id} replay={replay} onDone={replays.refresh} />}
+      </Rows>
     </div>
   );
 }
@@ -62,12 +57,11 @@ function aboutOf({ selection, causes = [], queues = [] }: Replay) {
 }
 
 function Row({ replay, onDone }: { replay: Replay; onDone(): void }) {
-  const [error, setError] = useState<unknown>();
+  const { error, run } = useAct();
   const { causes, queues } = aboutOf(replay);
   const send = (action: 'pause' | 'resume' | 'cancel') =>
-    must(notificationService.POST('/admin/dlq/replays/{id}/{action}', { params: { path: { id: replay.id, action } } })).then(
-      onDone,
-      setError,
+    run(() =>
+      must(notificationService.POST('/admin/dlq/replays/{id}/{action}', { params: { path: { id: replay.id, action } } })).then(onDone),
     );
   return (
     <li>

@@ -1,6 +1,6 @@
 import { t } from '../../lang/report';
 import { config } from '../../state/config';
-import { FinalForm } from './final-form';
+import { FinalForm } from '../../ui/final-form';
 
 /** Asks the reporter whether to hide their name. */
 export function HideNameForm({ hide, onClose }: { hide(): Promise<void>; onClose(): void }) {

@@ -7,7 +7,10 @@ import { sendFinished } from '../../photos/finished-work';
 import { Picker } from '../../photos/picker';
 import { config } from '../../state/config';
 import { chosenTemplate, finishedReport, keepNote, noteOn } from '../../state/notes';
+import { useAct } from '../../ui/act';
+import { Options } from '../../ui/field';
 import { Fault } from '../../ui/problem';
+import { holdingKeys } from '../../ui/shortcuts';
 
 interface Props<R> {
   open: { changeStatus(seen: R, status: Status, note: string): Promise<void>; reply(text: string): Promise<void> };
@@ -37,10 +40,9 @@ export function StatusForm<R extends Pick<Report, 'id' | 'status' | 'transitions
 }: Props<R>) {
   const [status, setStatus] = useState<Status>();
   const note = noteOn(report.id);
-  const [error, setError] = useState<unknown>();
+  const { busy, error, submits } = useAct();
   const [seen, setSeen] = useState(report.status);
   const [replied, setReplied] = useState(false);
-  const [busy, setBusy] = useState(false);
   const overtaken = seen !== report.status;
   const choice = report.transitions.find((transition) => transition.status === status);
   const required = choice?.note_required ?? false;
@@ -49,25 +51,19 @@ export function StatusForm<R extends Pick<Report, 'id' | 'status' | 'transitions
   useEffect(() => photos.open(), [photos]);
   const finishes = config.photos && choice?.status === 'resolved';
 
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    if (busy || (!choice && !note.trim())) return;
-    setBusy(true);
-    try {
-      if (finishes) await sendFinished(photos, report.id, AbortSignal.timeout(UPLOAD_MS));
-      if (choice) await open.changeStatus(report, choice.status, note.trim());
-      else await open.reply(note.trim());
-      setStatus(undefined);
-      keepNote(report.id, '');
-      setError(undefined);
-      setReplied(!choice);
-      setSeen(choice?.status ?? report.status);
-      if (choice) onDone?.();
-    } catch (failure) {
-      setError(failure);
-    }
-    setBusy(false);
+  const send = async () => {
+    if (finishes) await sendFinished(photos, report.id, AbortSignal.timeout(UPLOAD_MS));
+    if (choice) await open.changeStatus(report, choice.status, note.trim());
+    else await open.reply(note.trim());
+    setStatus(undefined);
+    keepNote(report.id, '');
+    setReplied(!choice);
+    setSeen(choice?.status ?? report.status);
+    if (choice) onDone?.();
   };
+  const submit = submits(async () => {
+    if (choice || note.trim()) await holdingKeys(send);
+  });
   const fill = ({ status: to, text }: Template) => {
     if (to && report.transitions.some((transition) => transition.status === to)) setStatus(to);
     keepNote(report.id, text);
@@ -163,11 +159,7 @@ export function TemplateField({ templates, numbered = false, onChoose }: Templat
       <span>{t('template')}</span>
       <select onChange={(event) => choose(event.currentTarget)}>
         <option value="">{t('template.choose')}</option>
-        {templates.map(({ id, title }, i) => (
-          <option key={id} value={id}>
-            {numbered && i < KEYS ? `${i + 1} · ${title}` : title}
-          </option>
-        ))}
+        <Options of={templates.map(({ id, title }, i) => [id, numbered && i < KEYS ? `${i + 1} · ${title}` : title])} />
       </select>
     </label>
   );

@@ -1,10 +1,11 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
 
 import type { Report, VoteType } from '../../api/client';
 import { number, t, tn } from '../../lang/i18n';
 import { handOver } from '../../state/handover';
 import { intendedVote, type OpenReport } from '../../state/report';
 import { may, session } from '../../state/session';
+import { useAct } from '../../ui/act';
 import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
 import { go, route } from '../../ui/router';
@@ -13,8 +14,7 @@ const BUTTONS = { upvote: 'up', downvote: 'down' } as const;
 
 /** The score, and the user's own vote: pressing it again withdraws it. */
 export function Votes({ open, report }: { open: OpenReport; report: Report }) {
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { busy, error, run } = useAct();
   const why = whyNot(report);
   const vote = async (type: VoteType) => {
     if (!may('votes')) {
@@ -22,14 +22,7 @@ export function Votes({ open, report }: { open: OpenReport; report: Report }) {
       go('sign-in', { to: route.value.path.join('/') });
       return;
     }
-    setBusy(true);
-    setError(
-      await open.vote(type).then(
-        () => undefined,
-        (failure: unknown) => failure,
-      ),
-    );
-    setBusy(false);
+    await run(() => open.vote(type));
   };
   useEffect(() => {
     // Pressed before signing in; the same vote again would withdraw it.

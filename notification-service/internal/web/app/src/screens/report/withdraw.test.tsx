@@ -19,7 +19,8 @@ beforeEach(() => {
 });
 
 test('says what happens before it withdraws, and does it once', async () => {
-  const withdraw = vi.fn(() => Promise.resolve());
+  let answer = () => {};
+  const withdraw = vi.fn(() => new Promise<void>((resolve) => (answer = resolve)));
   const onClose = vi.fn();
   await act(() => render(<WithdrawForm withdraw={withdraw} onClose={onClose} />, root));
   expect(root.textContent).toContain('deleted after 30 days');
@@ -27,6 +28,10 @@ test('says what happens before it withdraws, and does it once', async () => {
   expect(withdraw).not.toHaveBeenCalled();
   await submit();
   await submit();
+  await act(async () => {
+    answer();
+    await settled();
+  });
   expect(withdraw).toHaveBeenCalledTimes(1);
   expect(onClose).toHaveBeenCalledTimes(1);
 });

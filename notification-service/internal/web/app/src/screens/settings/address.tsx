@@ -5,7 +5,9 @@ import { Failure, must, notificationService, type Contact, type MailLanguage } f
 import { languages, language, t } from '../../lang/settings';
 import { isMailed } from '../../state/notify';
 import { toast } from '../../state/toasts';
-import { Modal } from '../../ui/modal';
+import { useAct } from '../../ui/act';
+import { Choice, Field } from '../../ui/field';
+import { Final } from '../../ui/final-form';
 import { Fault } from '../../ui/problem';
 
 interface Props {
@@ -20,16 +22,7 @@ interface Props {
 export function Address({ contact, onChange }: Props) {
   const [replacing, setReplacing] = useState(false);
   const [sent, setSent] = useState(false);
-  const [error, setError] = useState<unknown>();
-
-  const attempt = async (work: () => Promise<void>) => {
-    try {
-      await work();
-      setError(undefined);
-    } catch (failure) {
-      setError(failure);
-    }
-  };
+  const { error, setError, run: attempt } = useAct();
   const requestCode = async () => {
     setSent(false);
     await must(notificationService.POST('/me/contact/code'));
@@ -125,23 +118,22 @@ function AddressForm({ initial, error, onSave, onCancel }: FormProps) {
         void onSave(address);
       }}
     >
-      <label class="field">
-        <span>{t('settings.address.yours')}</span>
-        <input
-          type="email"
-          required
-          maxLength={254}
-          autocomplete="email"
-          value={address}
-          onInput={(event) => setAddress(event.currentTarget.value.replace(/\p{Cf}/gu, ''))}
-        />
-        <small>{t('settings.address.hint')}</small>
+      <Field
+        label={t('settings.address.yours')}
+        type="email"
+        required
+        maxLength={254}
+        autocomplete="email"
+        hint={t('settings.address.hint')}
+        value={address}
+        onValue={(typed) => setAddress(typed.replace(/\p{Cf}/gu, ''))}
+      >
         {refused && (
           <small class="fault" role="alert">
             {t('settings.address.refused')}
           </small>
         )}
-      </label>
+      </Field>
       {!refused && <Fault error={error} />}
       <div class="bar">
         <button class="primary">{t('settings.send-code')}</button>
@@ -163,15 +155,8 @@ interface CodeProps {
 
 function Code({ sent, onSend, onProven }: CodeProps) {
   const [code, setCode] = useState('');
-  const [error, setError] = useState<unknown>();
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    try {
-      onProven(await must(notificationService.POST('/me/contact/verify', { body: { code } })));
-    } catch (failure) {
-      setError(failure);
-    }
-  };
+  const { error, submits } = useAct();
+  const submit = submits(async () => onProven(await must(notificationService.POST('/me/contact/verify', { body: { code } }))));
   const wrong = error instanceof Failure && error.fault('/code');
   return (
     <form class="stack" onSubmit={submit}>
@@ -180,25 +165,24 @@ function Code({ sent, onSend, onProven }: CodeProps) {
           {t('settings.code-sent')}
         </p>
       )}
-      <label class="field">
-        <span>{t('settings.code')}</span>
-        <input
-          required
-          inputMode="numeric"
-          autocomplete="one-time-code"
-          pattern="\D*([0-9]\D*){6}"
-          maxLength={40}
-          title={t('settings.code.hint')}
-          value={code}
-          onInput={(event) => setCode(event.currentTarget.value)}
-        />
-        <small>{t('settings.code.hint')}</small>
+      <Field
+        label={t('settings.code')}
+        required
+        inputMode="numeric"
+        autocomplete="one-time-code"
+        pattern="\D*([0-9]\D*){6}"
+        maxLength={40}
+        title={t('settings.code.hint')}
+        hint={t('settings.code.hint')}
+        value={code}
+        onValue={setCode}
+      >
         {wrong && (
           <small class="fault" role="alert">
             {t('settings.code.wrong')}
           </small>
         )}
-      </label>
+      </Field>
       {!wrong && <Fault error={error} />}
       <div class="bar">
         <button class="primary">{t('settings.prove')}</button>
@@ -212,25 +196,17 @@ function Code({ sent, onSend, onProven }: CodeProps) {
 
 /** In which language, and by which clock. */
 function HowWritten({ contact, onChange }: { contact: Contact; onChange(contact: Contact): void }) {
-  const [error, setError] = useState<unknown>();
-  const change = (language: MailLanguage, zone: string) =>
-    put(contact.address, language, zone).then((kept) => {
-      setError(undefined);
-      onChange(kept);
-    }, setError);
+  const { error, run } = useAct();
+  const change = (language: MailLanguage, zone: string) => run(async () => onChange(await put(contact.address, language, zone)));
   const zone = ownZone();
   return (
     <>
-      <label class="field">
-        <span>{t('settings.language')}</span>
-        <select value={contact.language} onChange={(event) => change(asLanguage(event.currentTarget.value), contact.zone)}>
-          {Object.entries(languages).map(([tag, name]) => (
-            <option key={tag} value={tag} lang={tag}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Choice
+        label={t('settings.language')}
+        value={contact.language}
+        options={Object.entries(languages)}
+        onValue={(tag) => change(asLanguage(tag), contact.zone)}
+      />
       <p class="meta">
         <span>{t('settings.zone', { zone: contact.zone })}</span>
         {zone !== contact.zone && (
@@ -246,21 +222,18 @@ function HowWritten({ contact, onChange }: { contact: Contact; onChange(contact:
 
 function Remove({ onRemoved }: { onRemoved(): void }) {
   const [asked, setAsked] = useState(false);
-  const [error, setError] = useState<unknown>();
-  const remove = () => must(notificationService.DELETE('/me/contact')).then(onRemoved, setError);
   return (
     <>
       <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setAsked(true)}>
         {t('settings.remove')}
       </button>
       {asked && (
-        <Modal title={t('settings.remove')} onClose={() => setAsked(false)}>
-          <p>{t('settings.remove.hint')}</p>
-          <Fault error={error} />
-          <button type="button" class="danger" onClick={remove}>
-            {t('settings.remove')}
-          </button>
-        </Modal>
+        <Final
+          title={t('settings.remove')}
+          points={[t('settings.remove.hint')]}
+          act={() => must(notificationService.DELETE('/me/contact')).then(onRemoved)}
+          onClose={() => setAsked(false)}
+        />
       )}
     </>
   );

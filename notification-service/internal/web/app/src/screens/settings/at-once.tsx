@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { must, notificationService, type MailKind, type Preferences } from '../../api/client';
 import { t } from '../../lang/settings';
 import { toast } from '../../state/toasts';
+import { useAct } from '../../ui/act';
 import { Fault } from '../../ui/problem';
 
 const KINDS: MailKind[] = [
@@ -24,12 +25,8 @@ interface Props {
 /** Which events the reader is notified of at once, by which channel, and the quiet hours. */
 export function AtOnce({ mails, devices }: Props) {
   const [wanted, setWanted] = useState<Preferences>();
-  const [error, setError] = useState<unknown>();
-  const load = () =>
-    must(notificationService.GET('/me/preferences')).then((found) => {
-      setWanted(found);
-      setError(undefined);
-    }, setError);
+  const { error, run, submits } = useAct();
+  const load = () => run(() => must(notificationService.GET('/me/preferences')).then(setWanted));
   useEffect(() => void load(), []);
   if (!wanted) return <Fault error={error} retry={load} />;
 
@@ -38,16 +35,10 @@ export function AtOnce({ mails, devices }: Props) {
   const toggle = (way: 'email' | 'push', kind: MailKind) =>
     setWanted({ ...wanted, [way]: KINDS.filter((each) => (each === kind) !== wanted[way]?.includes(each)) });
   const setQuiet = (hours: typeof quiet) => setWanted({ email, ...(push && { push }), ...(hours && { quiet_hours: hours }) });
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    try {
-      setWanted(await must(notificationService.PUT('/me/preferences', { body: wanted })));
-      setError(undefined);
-      toast(t('settings.saved'));
-    } catch (failure) {
-      setError(failure);
-    }
-  };
+  const submit = submits(async () => {
+    setWanted(await must(notificationService.PUT('/me/preferences', { body: wanted })));
+    toast(t('settings.saved'));
+  });
   return (
     <form class="panel stack" onSubmit={submit} aria-labelledby="at-once">
       <h2 id="at-once">{t('settings.at-once')}</h2>

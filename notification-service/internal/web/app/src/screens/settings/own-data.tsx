@@ -1,28 +1,20 @@
-import { useState } from 'preact/hooks';
-
 import { must, notificationService, reportService } from '../../api/client';
 import { t } from '../../lang/settings';
+import { useAct } from '../../ui/act';
 import { Fault } from '../../ui/problem';
 import { save } from '../../ui/save';
 
 /** Everything that the city holds about the reader, as one file of both services. */
 export function OwnData() {
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
-  const fetchAll = async () => {
-    setBusy(true);
-    try {
+  const { busy, error, run } = useAct();
+  const fetchAll = () =>
+    run(async () => {
       const [reports, notifications] = await Promise.all([
         must(reportService.GET('/reports/mine/data')),
         must(notificationService.GET('/me/data')),
       ]);
       save(new Blob([JSON.stringify({ reports, notifications }, null, 2)], { type: 'application/json' }), 'my-data', 'json');
-      setError(undefined);
-    } catch (failure) {
-      setError(failure);
-    }
-    setBusy(false);
-  };
+    });
   return (
     <section class="panel stack" aria-labelledby="own-data">
       <h2 id="own-data">{t('settings.data')}</h2>

@@ -3,6 +3,8 @@ import { useEffect, useState } from 'preact/hooks';
 import { must, notificationService, type DigestSettings } from '../../api/client';
 import { t } from '../../lang/settings';
 import { toast } from '../../state/toasts';
+import { useAct } from '../../ui/act';
+import { Choice, Field } from '../../ui/field';
 import { Fault } from '../../ui/problem';
 import { Skeleton } from '../../ui/skeleton';
 import { weekdayName } from '../../ui/time';
@@ -14,27 +16,17 @@ const MORNING = '07:00';
 /** How often the reader wants one mail about all that is new, and when. */
 export function Summary({ zone }: { zone: string }) {
   const [wanted, setWanted] = useState<DigestSettings>();
-  const [error, setError] = useState<unknown>();
-  const load = () =>
-    must(notificationService.GET('/me/digest')).then((found) => {
-      setWanted(found);
-      setError(undefined);
-    }, setError);
+  const { error, run, submits } = useAct();
+  const load = () => run(() => must(notificationService.GET('/me/digest')).then(setWanted));
   useEffect(() => void load(), [zone]);
   if (!wanted) return error ? <Fault error={error} retry={load} /> : <Skeleton />;
 
   const { frequency, weekday = 'monday', at = MORNING } = wanted;
-  const submit = async (event: Event) => {
-    event.preventDefault();
+  const submit = submits(async () => {
     const body = { frequency, ...(frequency !== 'off' && { at }), ...(frequency === 'weekly' && { weekday }) };
-    try {
-      setWanted(await must(notificationService.PUT('/me/digest', { body })));
-      setError(undefined);
-      toast(t('settings.saved'));
-    } catch (failure) {
-      setError(failure);
-    }
-  };
+    setWanted(await must(notificationService.PUT('/me/digest', { body })));
+    toast(t('settings.saved'));
+  });
   return (
     <form class="panel stack" onSubmit={submit} aria-labelledby="summary">
       <h2 id="summary">{t('settings.digest')}</h2>
@@ -49,22 +41,15 @@ export function Summary({ zone }: { zone: string }) {
         ))}
       </fieldset>
       {frequency === 'weekly' && (
-        <label class="field">
-          <span>{t('settings.weekday')}</span>
-          <select value={weekday} onChange={(event) => setWanted({ ...wanted, weekday: event.currentTarget.value as typeof weekday })}>
-            {WEEKDAYS.map((day, i) => (
-              <option key={day} value={day}>
-                {weekdayName(i)}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choice
+          label={t('settings.weekday')}
+          value={weekday}
+          options={WEEKDAYS.map((day, i) => [day, weekdayName(i)])}
+          onValue={(day) => setWanted({ ...wanted, weekday: day as typeof weekday })}
+        />
       )}
       {frequency !== 'off' && (
-        <label class="field">
-          <span>{t('settings.at', { zone })}</span>
-          <input type="time" required value={at} onInput={(event) => setWanted({ ...wanted, at: event.currentTarget.value })} />
-        </label>
+        <Field label={t('settings.at', { zone })} type="time" required value={at} onValue={(at) => setWanted({ ...wanted, at })} />
       )}
       <Fault error={error} />
       <div class="bar">

@@ -2,6 +2,8 @@ import { useState } from 'preact/hooks';
 
 import { must, notificationService, type Webhook } from '../../../api/client';
 import { t, tn } from '../../../lang/console';
+import { useAct } from '../../../ui/act';
+import { Final } from '../../../ui/final-form';
 import { Modal } from '../../../ui/modal';
 import { Fault } from '../../../ui/problem';
 import { go } from '../../../ui/router';
@@ -14,12 +16,9 @@ interface Props {
 /** Lets an endpoint have its events again; asks what becomes of those that were held. */
 export function EnableForm({ webhook, onClose }: Props) {
   const [held, setHeld] = useState<'send' | 'cancel'>('send');
-  const [error, setError] = useState<unknown>();
-  const submit = (event: Event) => {
-    event.preventDefault();
-    const request = { params: { path: { id: webhook.id } }, body: { held } };
-    must(notificationService.POST('/admin/webhooks/{id}/enable', request)).then(onClose, setError);
-  };
+  const { error, submits } = useAct();
+  const request = { params: { path: { id: webhook.id } }, body: { held } };
+  const submit = submits(() => must(notificationService.POST('/admin/webhooks/{id}/enable', request)).then(onClose));
   return (
     <Modal title={t('webhooks.enable')} onClose={onClose}>
       <form class="stack" onSubmit={submit}>
@@ -41,22 +40,13 @@ export function EnableForm({ webhook, onClose }: Props) {
 
 /** Asks before an endpoint is removed. */
 export function DeleteForm({ webhook, onClose }: Props) {
-  const [error, setError] = useState<unknown>();
-  const submit = (event: Event) => {
-    event.preventDefault();
-    const params = { path: { id: webhook.id }, header: { 'If-Match': `"${webhook.version}"` } };
-    must(notificationService.DELETE('/admin/webhooks/{id}', { params })).then(() => {
-      onClose();
-      go('ops/webhooks');
-    }, setError);
-  };
+  const params = { path: { id: webhook.id }, header: { 'If-Match': `"${webhook.version}"` } };
   return (
-    <Modal title={t('webhooks.delete')} onClose={onClose}>
-      <form class="stack" onSubmit={submit}>
-        <p>{tn('webhooks.delete-hint', webhook.summary.waiting + webhook.summary.held)}</p>
-        <Fault error={error} />
-        <button class="primary">{t('webhooks.delete')}</button>
-      </form>
-    </Modal>
+    <Final
+      title={t('webhooks.delete')}
+      points={[tn('webhooks.delete-hint', webhook.summary.waiting + webhook.summary.held)]}
+      act={() => must(notificationService.DELETE('/admin/webhooks/{id}', { params })).then(() => go('ops/webhooks'))}
+      onClose={onClose}
+    />
   );
 }

@@ -3,6 +3,8 @@ import { useState } from 'preact/hooks';
 import { Failure, must, notificationService, type Webhook } from '../../../api/client';
 import { isWord, language, t } from '../../../lang/console';
 import { categories } from '../../../state/categories';
+import { useAct } from '../../../ui/act';
+import { Choice, Field } from '../../../ui/field';
 import { Modal } from '../../../ui/modal';
 import { Fault } from '../../../ui/problem';
 import { EVENT_TYPES, TEST_TYPE } from './names';
@@ -19,10 +21,9 @@ export function EndpointForm({ webhook, onClose }: { webhook?: Webhook; onClose(
   const [inFlight, setInFlight] = useState(webhook?.in_flight ?? 2);
   const [created, setCreated] = useState<{ webhook: Webhook; secret: string }>();
   const [scoped, setScoped] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { error, submits } = useAct();
 
-  const submit = async (event: Event) => {
-    event.preventDefault();
+  const submit = submits(async () => {
     const body = {
       url: url.trim(),
       description: description.trim(),
@@ -32,31 +33,22 @@ export function EndpointForm({ webhook, onClose }: { webhook?: Webhook; onClose(
       order,
       in_flight: inFlight,
     };
-    try {
-      if (webhook) {
-        const params = { path: { id: webhook.id }, header: { 'If-Match': `"${webhook.version}"` } };
-        await must(notificationService.PATCH('/admin/webhooks/{id}', { params, body }));
-        onClose();
-      } else setCreated(await must(notificationService.POST('/admin/webhooks', { body: { ...body, scopes: scoped ? ['private'] : [] } })));
-    } catch (failure) {
-      setError(failure);
-    }
-  };
+    if (webhook) {
+      const params = { path: { id: webhook.id }, header: { 'If-Match': `"${webhook.version}"` } };
+      await must(notificationService.PATCH('/admin/webhooks/{id}', { params, body }));
+      onClose();
+    } else setCreated(await must(notificationService.POST('/admin/webhooks', { body: { ...body, scopes: scoped ? ['private'] : [] } })));
+  });
   if (created) return <Secret webhook={created.webhook} secret={created.secret} onClose={onClose} />;
   return (
     <Modal title={t(webhook ? 'webhooks.change' : 'webhooks.add')} onClose={onClose}>
       <form class="stack" onSubmit={submit}>
-        <label class="field">
-          <span>{t('webhooks.url')}</span>
-          <input type="url" required maxLength={2048} value={url} onInput={(e) => setURL(e.currentTarget.value)} />
-          <small>{t('webhooks.url-hint')}</small>
+        <Field label={t('webhooks.url')} type="url" required maxLength={2048} hint={t('webhooks.url-hint')} value={url} onValue={setURL}>
           <FieldFault error={error} pointer="/url" />
-        </label>
-        <label class="field">
-          <span>{t('webhooks.description')}</span>
-          <input maxLength={200} value={description} onInput={(e) => setDescription(e.currentTarget.value)} />
+        </Field>
+        <Field label={t('webhooks.description')} maxLength={200} value={description} onValue={setDescription}>
           <FieldFault error={error} pointer="/description" />
-        </label>
+        </Field>
         <fieldset class="choices">
           <legend>{t('webhooks.events')}</legend>
           {EVENT_TYPES.filter((type) => type !== TEST_TYPE).map((type) => (
@@ -76,12 +68,9 @@ export function EndpointForm({ webhook, onClose }: { webhook?: Webhook; onClose(
                 ))}
               <small class="quiet">{t('webhooks.categories-hint')}</small>
             </fieldset>
-            <label class="field">
-              <span>{t('webhooks.area')}</span>
-              <input inputMode="text" pattern={AREA} value={area} onInput={(e) => setArea(e.currentTarget.value)} />
-              <small>{t('webhooks.area-hint')}</small>
+            <Field label={t('webhooks.area')} inputMode="text" pattern={AREA} hint={t('webhooks.area-hint')} value={area} onValue={setArea}>
               <FieldFault error={error} pointer="/area" />
-            </label>
+            </Field>
             {!webhook && (
               <label class="option">
                 <input type="checkbox" checked={scoped} onChange={() => setScoped(!scoped)} />
@@ -91,17 +80,21 @@ export function EndpointForm({ webhook, onClose }: { webhook?: Webhook; onClose(
                 </span>
               </label>
             )}
-            <label class="field">
-              <span>{t('webhooks.order')}</span>
-              <select value={order} onChange={(e) => setOrder(e.currentTarget.value as Webhook['order'])}>
-                <option value="report">{t('webhooks.order.report')}</option>
-                <option value="none">{t('webhooks.order.none')}</option>
-              </select>
-            </label>
-            <label class="field">
-              <span>{t('webhooks.in-flight')}</span>
-              <input type="number" required min={1} max={16} value={inFlight} onInput={(e) => setInFlight(e.currentTarget.valueAsNumber)} />
-            </label>
+            <Choice
+              label={t('webhooks.order')}
+              value={order}
+              options={(['report', 'none'] as const).map((each) => [each, t(`webhooks.order.${each}`)])}
+              onValue={(each) => setOrder(each as Webhook['order'])}
+            />
+            <Field
+              label={t('webhooks.in-flight')}
+              type="number"
+              required
+              min={1}
+              max={16}
+              value={inFlight}
+              onValue={(most) => setInFlight(Number(most))}
+            />
           </div>
         </details>
         <Fault error={error} />

@@ -3,6 +3,7 @@ import { signal } from '@preact/signals';
 import { must, notificationService, type WebhookHistory } from '../../../api/client';
 import { number, t } from '../../../lang/console';
 import { Chart } from '../../../ui/chart';
+import { Choice } from '../../../ui/field';
 import { usePoll } from '../../../ui/poll';
 import { Fault } from '../../../ui/problem';
 import { exactTime } from '../../../ui/time';
@@ -67,16 +68,13 @@ export function EndpointPast({ id }: { id: string }) {
   return (
     <section class="stack" aria-label={t('webhooks.past')}>
       <div class="bar">
-        <label class="field range">
-          <span>{t('chart.range')}</span>
-          <select value={of} onChange={(e) => (span.value = e.currentTarget.value as Span)}>
-            {(Object.keys(SPANS) as Span[]).map((each) => (
-              <option key={each} value={each}>
-                {t(`webhooks.past.${each}`)}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choice
+          class="range"
+          label={t('chart.range')}
+          value={of}
+          options={(Object.keys(SPANS) as Span[]).map((each) => [each, t(`webhooks.past.${each}`)])}
+          onValue={(each) => (span.value = each as Span)}
+        />
       </div>
       <Fault error={found.error} retry={found.refresh} />
       {past && (

@@ -1,24 +1,27 @@
-import { useState } from 'preact/hooks';
-
 import { must, notificationService, type Delivery } from '../../../api/client';
 import { number, t } from '../../../lang/console';
-import { Fault } from '../../../ui/problem';
-import { usePoll } from '../../../ui/poll';
+import { Options } from '../../../ui/field';
 import { href, route, setQuery } from '../../../ui/router';
 import { Time } from '../../../ui/time';
+import { Rows, usePages } from '../rows';
 import { DELIVERY_STATES, EVENT_TYPES, type EventType } from './names';
 import { DeliveryState } from './state';
-import { Waiting } from '../waiting';
 
 const PAGE = 50;
 
 /** The deliveries to an endpoint, newest first, as the address narrows them. */
 export function Log({ id }: { id: string }) {
-  const [pages, setPages] = useState(1);
   const { query } = route.value;
   const state = (query.get('state') ?? '') as Delivery['state'] | '';
   const type = (query.get('type') ?? '') as EventType | '';
-  const found = usePoll(() => readPages(id, state, type, pages), [id, state, type, pages]);
+  const found = usePages(
+    PAGE,
+    (page) => {
+      const params = { path: { id }, query: { ...page, ...(state && { state }), ...(type && { type }) } };
+      return must(notificationService.GET('/admin/webhooks/{id}/deliveries', { params }));
+    },
+    [id, state, type],
+  );
   return (
     <section class="stack" aria-label={t('delivery.log')}>
       <div class="bar spread">
@@ -28,47 +31,33 @@ export function Log({ id }: { id: string }) {
             <span class="hidden">{t('delivery.state')}</span>
             <select value={state} onChange={(e) => setQuery({ state: e.currentTarget.value })}>
               <option value="">{t('delivery.state.all')}</option>
-              {DELIVERY_STATES.map((each) => (
-                <option key={each} value={each}>
-                  {t(`delivery.state.${each}`)}
-                </option>
-              ))}
+              <Options of={DELIVERY_STATES.map((each) => [each, t(`delivery.state.${each}`)])} />
             </select>
           </label>
           <label>
             <span class="hidden">{t('delivery.type')}</span>
             <select value={type} onChange={(e) => setQuery({ type: e.currentTarget.value })}>
               <option value="">{t('webhooks.all-events')}</option>
-              {EVENT_TYPES.map((each) => (
-                <option key={each} value={each}>
-                  {each}
-                </option>
-              ))}
+              <Options of={EVENT_TYPES.map((each) => [each, each])} />
             </select>
           </label>
         </div>
       </div>
-      {found.value ? <Fault error={found.error} retry={found.refresh} /> : <Waiting error={found.error} retry={found.refresh} />}
-      {found.value?.deliveries.length === 0 && (
-        <p class="empty">
-          {t('delivery.none')}{' '}
-          {(state || type) && (
-            <button type="button" class="link" onClick={() => setQuery({ state: '', type: '' })}>
-              {t('filters.clear')}
-            </button>
-          )}
-        </p>
-      )}
-      <ul class="rows">
-        {found.value?.deliveries.map((delivery) => (
-          <Row key={delivery.id} endpoint={id} delivery={delivery} />
-        ))}
-      </ul>
-      {found.value?.more && (
-        <button type="button" class="wide" onClick={() => setPages(pages + 1)}>
-          {t('more')}
-        </button>
-      )}
+      <Rows
+        found={found}
+        none={
+          <>
+            {t('delivery.none')}{' '}
+            {(state || type) && (
+              <button type="button" class="link" onClick={() => setQuery({ state: '', type: '' })}>
+                {t('filters.clear')}
+              </button>
+            )}
+          </>
+        }
+      >
+        {(delivery) => <Row key={delivery.id} endpoint={id} delivery={delivery} />}
+      </Rows>
     </section>
   );
 }
@@ -87,17 +76,4 @@ function Row({ endpoint, delivery }: { endpoint: string; delivery: Delivery }) {
       </div>
     </li>
   );
-}
-
-async function readPages(id: string, state: Delivery['state'] | '', type: EventType | '', pages: number) {
-  const deliveries: Delivery[] = [];
-  let cursor: string | undefined;
-  for (let page = 0; page === 0 || (cursor && page < pages); page++) {
-    const query = { limit: PAGE, ...(state && { state }), ...(type && { type }), ...(cursor && { cursor }) };
-    const params = { path: { id }, query };
-    const found = await must(notificationService.GET('/admin/webhooks/{id}/deliveries', { params }));
-    deliveries.push(...found.items);
-    cursor = found.next_cursor;
-  }
-  return { deliveries, more: cursor !== undefined };
 }

@@ -2,6 +2,8 @@ import { useState } from 'preact/hooks';
 
 import { must, notificationService, type Webhook } from '../../../api/client';
 import { number, t } from '../../../lang/console';
+import { useAct } from '../../../ui/act';
+import { Field } from '../../../ui/field';
 import { Modal } from '../../../ui/modal';
 import { Fault } from '../../../ui/problem';
 
@@ -17,42 +19,25 @@ export function RecoverForm({ webhook, onClose }: { webhook: Webhook; onClose():
   const [since, setSince] = useState(localTime(new Date(Date.now() - DAY)));
   const [until, setUntil] = useState(localTime(new Date(Date.now() + 60_000)));
   const [result, setResult] = useState<{ resent: number; created: number; dryRun: boolean }>();
-  const [error, setError] = useState<unknown>();
-  const send = async (dryRun: boolean) => {
+  const { error, submits } = useAct();
+  const submit = submits(async () => {
+    const dryRun = !result?.dryRun;
     const body = { since: new Date(since).toISOString(), until: new Date(until).toISOString(), dry_run: dryRun };
     const request = { params: { path: { id: webhook.id } }, body };
-    try {
-      const counted = await must(notificationService.POST('/admin/webhooks/{id}/recover', request));
-      setError(undefined);
-      setResult({ ...counted, dryRun });
-    } catch (failure) {
-      setError(failure);
-    }
-  };
+    setResult({ ...(await must(notificationService.POST('/admin/webhooks/{id}/recover', request))), dryRun });
+  });
   // The count does not hold for another time.
-  const change = (set: (value: string) => void) => (event: { currentTarget: HTMLInputElement }) => {
-    set(event.currentTarget.value);
+  const change = (set: (value: string) => void) => (value: string) => {
+    set(value);
     setResult(undefined);
   };
   const nothing = result && result.resent + result.created === 0;
   return (
     <Modal title={t('webhooks.recover')} onClose={onClose}>
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void send(!result?.dryRun);
-        }}
-      >
+      <form class="stack" onSubmit={submit}>
         <p class="quiet">{t('webhooks.recover-hint')}</p>
-        <label class="field">
-          <span>{t('webhooks.since')}</span>
-          <input type="datetime-local" required value={since} onInput={change(setSince)} />
-        </label>
-        <label class="field">
-          <span>{t('webhooks.until')}</span>
-          <input type="datetime-local" required min={since} value={until} onInput={change(setUntil)} />
-        </label>
+        <Field label={t('webhooks.since')} type="datetime-local" required value={since} onValue={change(setSince)} />
+        <Field label={t('webhooks.until')} type="datetime-local" required min={since} value={until} onValue={change(setUntil)} />
         {result && (
           <p class="note" role="status">
             {t(result.dryRun ? 'webhooks.would-recover' : 'webhooks.recovered', {

@@ -1,44 +1,25 @@
-import { useState } from 'preact/hooks';
-
 import { must, notificationService, type Webhook } from '../../../api/client';
 import { t } from '../../../lang/console';
-import { Modal } from '../../../ui/modal';
-import { Fault } from '../../../ui/problem';
+import { useAct } from '../../../ui/act';
 import { go } from '../../../ui/router';
+import { ShownOnce } from '../shown-once';
 
 /** Shows a signing secret, this once, and offers to try the endpoint out. */
 export function Secret({ webhook, secret, onClose }: { webhook: Webhook; secret: string; onClose(): void }) {
-  const [copied, setCopied] = useState(false);
-  const [error, setError] = useState<unknown>();
-  const copy = () => navigator.clipboard.writeText(secret).then(() => setCopied(true), setError);
+  const { error, run } = useAct();
   const test = () =>
-    must(notificationService.POST('/admin/webhooks/{id}/test', { params: { path: { id: webhook.id } } })).then((delivery) => {
+    run(async () => {
+      const delivery = await must(notificationService.POST('/admin/webhooks/{id}/test', { params: { path: { id: webhook.id } } }));
       onClose();
       go(`ops/webhooks/${webhook.id}/${delivery.id}`);
-    }, setError);
+    });
   return (
-    <Modal title={t('webhooks.secret')} onClose={onClose}>
-      <div class="stack">
-        <p>{t('webhooks.secret-hint')}</p>
-        <label class="field">
-          <span>{t('webhooks.secret')}</span>
-          <input class="code" readOnly value={secret} onFocus={(e) => e.currentTarget.select()} />
-        </label>
-        <p role="status" class="quiet">
-          {copied && t('webhooks.copied')}
-        </p>
-        <Fault error={error} />
-        <div class="bar">
-          <button type="button" class="primary" onClick={copy}>
-            {t('webhooks.copy')}
-          </button>
-          {webhook.state === 'enabled' && (
-            <button type="button" onClick={test}>
-              {t('webhooks.test')}
-            </button>
-          )}
-        </div>
-      </div>
-    </Modal>
+    <ShownOnce title={t('webhooks.secret')} hint={t('webhooks.secret-hint')} secret={secret} error={error} onClose={onClose}>
+      {webhook.state === 'enabled' && (
+        <button type="button" onClick={() => void test()}>
+          {t('webhooks.test')}
+        </button>
+      )}
+    </ShownOnce>
   );
 }

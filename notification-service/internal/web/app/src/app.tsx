@@ -43,7 +43,7 @@ const screens: Record<string, Screen> = {
   queue: {
     title: 'queue',
     view: lazily(async () => (await import('./screens/queue/queue')).QueueScreen),
-    roles: ['official'],
+    roles: ['official', 'moderator'],
   },
   ops: { title: 'console', view: lazily(async () => (await import('./screens/ops/console')).Console), roles: ['operator', 'auditor'] },
   'sign-in': { title: 'sign-in', view: SignInScreen },

@@ -12,7 +12,7 @@ export interface Named {
   points: [number, number][];
 }
 
-const METRES_PER_DEGREE = 111_320;
+export const METRES_PER_DEGREE = 111_320;
 /** A street further away is not the one that somebody stands in. */
 const STREET_M = 60;
 const QUARTER_M = 3_000;

@@ -12,7 +12,7 @@ import { here, href, route } from '../ui/router';
 const CodeForm = lazily(async () => (await import('../guest/code-form')).CodeForm);
 const WithoutAccount = lazily(async () => (await import('../guest/without-account')).WithoutAccount, true);
 
-const ROLES: Role[] = ['resident', 'official', 'operator', 'auditor'];
+const ROLES: Role[] = ['resident', 'official', 'moderator', 'operator', 'auditor'];
 
 /** Sign-in, on its own or in place of a screen that requires it. */
 export function SignInScreen({ path }: { path: string[] }) {

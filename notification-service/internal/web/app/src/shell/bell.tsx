@@ -3,7 +3,9 @@ import { useState } from 'preact/hooks';
 import { number, tn } from '../lang/i18n';
 import { unread } from '../state/notifications';
 import { Icon } from '../ui/icons';
-import { Panel } from './panel';
+import { lazily } from '../ui/lazily';
+
+const Panel = lazily(async () => (await import('./panel')).Panel, true);
 
 /** Above this the exact count is of no use. */
 const MANY = 99;

@@ -1,13 +1,15 @@
 import { useState } from 'preact/hooks';
 
 import { t, type Word } from '../lang/i18n';
-import { session } from '../state/session';
+import { isOfficial, session } from '../state/session';
 import { Icon, type IconName } from '../ui/icons';
+import { lazily } from '../ui/lazily';
 import { href, route } from '../ui/router';
 import { Bell } from './bell';
 import { Brand } from './brand';
 import { ConnectionState } from './connection';
-import { Menu } from './menu';
+
+const Menu = lazily(async () => (await import('./menu')).Menu, true);
 
 interface Place {
   path: string;
@@ -18,7 +20,7 @@ interface Place {
 function places(): Place[] {
   const all: Place[] = [{ path: '', name: 'reports', icon: 'list' }];
   if (session.value?.role === 'resident') all.push({ path: 'mine', name: 'mine', icon: 'person' });
-  if (session.value?.role === 'official') all.push({ path: 'queue', name: 'queue', icon: 'inbox' });
+  if (isOfficial()) all.push({ path: 'queue', name: 'queue', icon: 'inbox' });
   const readsConsole = session.value?.role === 'operator' || session.value?.role === 'auditor';
   if (readsConsole) all.push({ path: 'ops', name: 'console', icon: 'gauge' });
   else all.push({ path: 'new', name: 'new', icon: 'plus' });

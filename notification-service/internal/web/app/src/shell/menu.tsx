@@ -8,7 +8,7 @@ import { closeSession, session } from '../state/session';
 import { lazily } from '../ui/lazily';
 import { Modal } from '../ui/modal';
 import { Fault } from '../ui/problem';
-import { href, route } from '../ui/router';
+import { here, href } from '../ui/router';
 
 const GuestAccount = lazily(async () => (await import('../guest/account')).GuestAccount, true);
 
@@ -25,7 +25,7 @@ export function Menu({ onClose }: { onClose(): void }) {
   );
 }
 
-async function signOut(): Promise<void> {
+export async function signOut(): Promise<void> {
   // Pushes to this browser are for this user alone. The session ends even if removing them fails.
   if (config.push) await import('../state/device').then(({ leaveDevice }) => leaveDevice()).catch(() => {});
   await closeSession();
@@ -38,7 +38,7 @@ function Account({ onClose }: { onClose(): void }) {
   const who = session.value;
   if (!who) {
     return (
-      <a class="button primary" href={href('sign-in', { to: route.value.path.join('/') })} onClick={onClose}>
+      <a class="button primary" href={href('sign-in', { to: here() })} onClick={onClose}>
         {t('sign-in')}
       </a>
     );

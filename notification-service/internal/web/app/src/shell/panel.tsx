@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { Notification } from '../api/client';
 import { number, t, tn } from '../lang/i18n';
 import { loadOlder, mark, markAll, markReport, notifications, older, onlyOwn, setOnlyOwn, unread } from '../state/notifications';
-import { session } from '../state/session';
+import { isOfficial, session } from '../state/session';
 import { describe } from '../ui/describe';
 import { groupBy } from '../ui/group';
 import { Icon } from '../ui/icons';
@@ -32,7 +32,7 @@ export function Panel({ onClose }: { onClose(): void }) {
           <Icon name="check" /> {t('notifications.read-all')}
         </button>
       </div>
-      {session.value?.role === 'official' && (
+      {isOfficial() && (
         <label class="check">
           <input
             type="checkbox"

@@ -11,6 +11,10 @@ export const categories = signal<Category[]>([]);
 /** Those that the city uses now. */
 export const inUse = computed(() => categories.value.filter(({ retired }) => !retired));
 
+/** Those that the city offers where the problem is: a signpost may stand there alone. */
+export const offered = computed(() => atPlace.value ?? inUse.value);
+const atPlace = signal<Category[] | undefined>();
+
 const byId = computed(() => new Map(categories.value.map((category) => [category.id, category])));
 
 /** How far apart the list is asked for where nothing says that it has changed. */
@@ -61,6 +65,17 @@ async function ask() {
   return { tag, categories };
 }
 
+/** Reads what the city offers at a place; without one, or without an answer, it is what it offers everywhere. */
+export async function loadOffered(at: { latitude: number; longitude: number } | undefined): Promise<void> {
+  const chosen = preferences.language.value;
+  const found =
+    at && must(reportService.GET('/categories', { params: { query: at }, ...(chosen && { headers: { 'Accept-Language': chosen } }) }));
+  atPlace.value = await found?.then(
+    ({ categories }) => categories,
+    () => undefined,
+  );
+}
+
 /** Asks whether the list has changed, unless that was asked just now. */
 export function refreshCategories(): void {
   if (Date.now() - askedAt < APART_MS || document.visibilityState === 'hidden') return;
@@ -96,9 +111,12 @@ function whenChanged(get: () => string, act: () => unknown): void {
 /** Categories that were asked for because a report had one that is not in the list. */
 const missed = new Set<number>();
 
+/** A report's category, once the list is known. */
+export const categoryOf = ({ category_id }: { category_id: number }) => byId.value.get(category_id);
+
 /** The present name of a report's category. A report that is newer than the list brings a name of its own. */
 export function categoryName({ category_id: id, category_name: name }: { category_id: number; category_name: string }): string {
-  const known = byId.value.get(id);
+  const known = categoryOf({ category_id: id });
   if (!known && categories.value.length > 0 && !missed.has(id)) {
     missed.add(id);
     refreshSoon();

@@ -58,7 +58,7 @@ export function applyEvents<T extends Changing>(report: T, events: FeedEvent[]):
     return {
       ...before,
       version: event.report_version,
-      title: event.action === 'redacted' ? event.report_title : before.title,
+      title: event.action === 'redacted' || event.type === 'report.corrected' ? event.report_title : before.title,
       status,
       // An event does not say where the new status leads; the report does, once it is fetched.
       transitions: status === before.status ? before.transitions : [],

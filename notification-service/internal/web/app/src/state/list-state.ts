@@ -1,5 +1,5 @@
 /** The content of a list of reports, and how each event changes it. */
-import type { FeedEvent, Report } from '../api/client';
+import type { FeedEvent, Figures, Report } from '../api/client';
 import { applyEvents, hides } from './feed';
 import { uniqueById } from './unique';
 
@@ -9,6 +9,8 @@ export interface ListState {
   next: string | undefined;
   state: 'loading' | 'ready' | 'failed';
   error: unknown;
+  /** Those of the whole city, as they came last. */
+  figures: Figures | undefined;
   /** Ids of newer reports that are not shown yet: the feed and a fresh page may name the same one. */
   held: ReadonlySet<string>;
   /** Whether pages behind the first were asked for: a fresh first page is then put before them. */
@@ -22,6 +24,7 @@ export const initial: ListState = {
   next: undefined,
   state: 'loading',
   error: undefined,
+  figures: undefined,
   held: new Set(),
   further: false,
   newestFirst: true,
@@ -31,6 +34,7 @@ export const initial: ListState = {
 export interface Page {
   reports: Report[];
   next_cursor?: string | undefined;
+  figures?: Figures | undefined;
 }
 
 export type Change =
@@ -53,7 +57,7 @@ export type Change =
 export function reduce(before: ListState, change: Change): ListState {
   switch (change.type) {
     case 'load':
-      return { ...initial, reports: before.reports, error: before.error, newestFirst: change.newestFirst };
+      return { ...initial, reports: before.reports, error: before.error, figures: before.figures, newestFirst: change.newestFirst };
     case 'more':
       return { ...before, further: true };
     case 'behind':
@@ -63,7 +67,7 @@ export function reduce(before: ListState, change: Change): ListState {
         next: change.page.next_cursor,
       };
     case 'first':
-      return withFirst(before, change.page, change.part, change.reading);
+      return withFirst({ ...before, figures: change.page.figures ?? before.figures }, change.page, change.part, change.reading);
     case 'failed':
       return { ...before, state: 'failed', error: change.error };
     case 'events':

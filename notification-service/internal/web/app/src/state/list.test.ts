@@ -49,7 +49,7 @@ test('asks for what the filters say, and for the page behind with its cursor', a
   await later();
   expect(get.mock.lastCall).toEqual([
     '/reports',
-    { params: { query: { limit: 50, q: 'dark', status: ['pending'], category: [], bbox: '1,2,3,4' } } },
+    { params: { query: { limit: 20, q: 'dark', status: ['pending'], category: [], figures: true, bbox: '1,2,3,4' } } },
   ]);
   expect([ids(list), list.next.value, list.state.value]).toEqual([['r3', 'r2'], 'c2', 'ready']);
   await list.more();
@@ -329,8 +329,8 @@ describe('while it is watched', () => {
     all.unshift(...many(102, 2)); // one of the two has no event yet
     happens({ type: 'report.created', report_id: 'r102' });
     await later();
-    expect([get.mock.lastCall?.[1].params?.query?.limit, ids(list).length, ids(list)[0], list.next.value]).toEqual([3, 52, 'r102', 'next']);
-    expect(new Set(ids(list)).size).toBe(52);
+    expect([get.mock.lastCall?.[1].params?.query?.limit, ids(list).length, ids(list)[0], list.next.value]).toEqual([3, 22, 'r102', 'next']);
+    expect(new Set(ids(list)).size).toBe(22);
     stop();
   });
 
@@ -344,7 +344,7 @@ describe('while it is watched', () => {
     all.unshift(...many(110, 10));
     happens({ type: 'report.created', report_id: 'r110' });
     await later();
-    expect(ids(list)).toEqual(all.slice(0, 50).map(({ id }) => id));
+    expect(ids(list)).toEqual(all.slice(0, 20).map(({ id }) => id));
     stop();
   });
 

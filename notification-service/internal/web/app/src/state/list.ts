@@ -17,7 +17,7 @@ export interface Filters {
 
 export const noFilters: Filters = { status: [], category: [], q: '', bbox: '', order: 'newest' };
 
-const PAGE_SIZE = 50;
+const PAGE_SIZE = 20;
 /** New reports are fetched together, within this time. */
 const REFRESH_MS = 2_000;
 /** A reader who has scrolled further than this is reading. */
@@ -52,6 +52,7 @@ export function createList(of: 'all' | 'mine', size?: 'brief') {
     if (of === 'mine') return must(reportService.GET('/reports/mine', { params: { query } }));
     const all = {
       ...query,
+      ...(!cursor && { figures: true }),
       ...(filters.bbox && { bbox: filters.bbox }),
       ...(filters.order !== 'newest' && { order: filters.order }),
     };
@@ -139,6 +140,7 @@ export function createList(of: 'all' | 'mine', size?: 'brief') {
     next: computed(() => list.value.next),
     state: computed(() => list.value.state),
     error: computed(() => list.value.error),
+    figures: computed(() => list.value.figures),
     /** How many newer reports are held until they are asked for. */
     waiting: computed(() => list.value.held.size),
     load,

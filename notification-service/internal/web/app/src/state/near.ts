@@ -1,12 +1,6 @@
 /** Reports around a place. */
 import { must, reportService, type Report, type Status } from '../api/client';
-
-export interface Position {
-  latitude: number;
-  longitude: number;
-}
-
-const METRES_PER_DEGREE = 111_320;
+import { distance, METRES_PER_DEGREE, type Position } from '../map/address';
 
 interface Wanted {
   status?: Status[];
@@ -34,7 +28,5 @@ function clamp(value: number, most: number): number {
 }
 
 export function metresTo(report: Pick<Report, 'latitude' | 'longitude'>, at: Position): number {
-  const narrow = Math.cos((at.latitude * Math.PI) / 180);
-  const [north, east] = [(report.latitude ?? 0) - at.latitude, ((report.longitude ?? 0) - at.longitude) * narrow];
-  return METRES_PER_DEGREE * Math.hypot(north, east);
+  return distance(at, [[report.longitude ?? 0, report.latitude ?? 0]]);
 }

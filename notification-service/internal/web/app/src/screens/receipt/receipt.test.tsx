@@ -7,7 +7,7 @@ vi.mock('../../live/live', () => ({ onStream: () => {}, onChange: () => {}, anno
 import { notificationService, reportService, type Contact, type Preferences, type Report } from '../../api/client';
 import { config } from '../../state/config';
 import { session } from '../../state/session';
-import { ok, refused, report, serve } from '../../testing/api';
+import { ok, report, serve } from '../../testing/api';
 import { settled } from '../../testing/browser';
 import { FiledScreen } from './receipt';
 
@@ -47,7 +47,7 @@ beforeEach(() => {
     return ok({ reports: [own, ...others, report({ id: 'voted', my_vote: 'upvote', ...place })] });
   });
   serve(notificationService, 'GET', (path) => {
-    if (path === '/me/contact') return contact ? ok(contact) : refused(404, 'not-found');
+    if (path === '/me/contact') return ok(contact);
     return ok(preferences);
   });
   put = serve(notificationService, 'PUT', (_, { body }) => ok(body));

@@ -3,13 +3,15 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Failure, must, reportService, type Contact, type Outlook, type Report } from '../../api/client';
 import { number, t, tn } from '../../lang/receipt';
 import { t as say } from '../../lang/privacy';
+import type { Position } from '../../map/address';
 import { FirstPhoto } from '../../photos/first-photo';
 import { config } from '../../state/config';
 import { addThisDevice, canBeNotified, thisDevice } from '../../state/device';
-import { metresTo, reportsNear, type Position } from '../../state/near';
+import { metresTo, reportsNear } from '../../state/near';
 import { handOver } from '../../state/handover';
 import { isMailed, readContact, switchOn } from '../../state/notify';
 import { may, session } from '../../state/session';
+import { useAct } from '../../ui/act';
 import { Badge } from '../../ui/badge';
 import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
@@ -99,30 +101,18 @@ function Notify({ report }: { report: Report }) {
   const [mailed, setMailed] = useState(route.value.query.has('notified'));
   const [pushed, setPushed] = useState(mailed);
   const [can, setCan] = useState(canBeNotified);
-  const [error, setError] = useState<unknown>();
-  const [busy, setBusy] = useState(false);
+  const { busy, error, setError, run } = useAct();
   useEffect(() => {
     if (!config.mails) return;
     readContact().then(setContact, setError);
   }, []);
-  const attempt = async (work: () => Promise<void>) => {
-    if (busy) return;
-    setBusy(true);
-    try {
-      await work();
-      setError(undefined);
-    } catch (failure) {
-      setError(failure);
-    }
-    setBusy(false);
-  };
   const mail = () =>
-    attempt(async () => {
+    run(async () => {
       await switchOn('email', report);
       setMailed(true);
     });
   const push = () =>
-    attempt(async () => {
+    run(async () => {
       const added = await addThisDevice();
       setCan(canBeNotified());
       if (!added) return;

@@ -1,13 +1,17 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useComputed } from '@preact/signals';
+import { useEffect, useState } from 'preact/hooks';
 
 import type { Report } from '../../api/client';
 import { number, t, tn } from '../../lang/i18n';
+import { lights, lit } from '../../map/highlight';
 import { FirstPhoto } from '../../photos/first-photo';
-import { categoryName } from '../../state/categories';
+import { categoryName, categoryOf } from '../../state/categories';
 import type { ReportList } from '../../state/list';
 import { session } from '../../state/session';
 import { Badge } from '../../ui/badge';
+import { categoryIcon } from '../../ui/category';
+import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
 import { href, route } from '../../ui/router';
 import { Skeleton } from '../../ui/skeleton';
@@ -63,26 +67,37 @@ function markUsable(): void {
   if (document.querySelector('.card') && performance.getEntriesByName('list').length === 0) performance.mark('list');
 }
 
+/** A report that is younger when its card is drawn has just arrived. */
+const NEW_MS = 20_000;
+
 /** The whole card leads to the report; it says where, which is what distinguishes reports. */
-export function Card({ report, metres }: { report: Report; metres?: number }) {
+export function Card({ report, metres, children }: { report: Report; metres?: number; children?: ComponentChildren }) {
+  const isLit = useComputed(() => lit.value?.id === report.id).value;
+  useEffect(() => () => void (lit.peek()?.id === report.id && (lit.value = undefined)), []);
+  const [isNew] = useState(() => Date.now() - Date.parse(report.created_at) < NEW_MS);
   return (
-    <li class="card">
-      <FirstPhoto photos={report.photos} />
+    <li class="card" data-lit={isLit} data-new={isNew} {...lights(report)}>
+      <FirstPhoto photos={report.photos}>
+        <span class="thumbnail">
+          <Icon name={categoryIcon(categoryOf(report)?.icon ?? '')} />
+        </span>
+      </FirstPhoto>
       <div>
         <a href={href(`reports/${report.id}`)} class="whole">
           {report.title}
         </a>
-        {report.address && <p class="where">{report.address}</p>}
+        <p class="where">{[categoryName(report), report.address].filter(Boolean).join(' · ')}</p>
         <p class="meta">
           <Badge status={report.status} />
           {report.question && <strong>{t('question')}</strong>}
           {report.verdict && report.verdict.fixed === undefined && <strong>{t('verdict')}</strong>}
           {metres !== undefined && <span>{t('duplicates.away', { metres: number(Math.round(metres)) })}</span>}
-          <span>{categoryName(report)}</span>
           <Time at={report.created_at} />
-          <span>
-            {number(report.score)} {tn('score', report.score)}
-          </span>
+          {report.score !== 0 && (
+            <span>
+              {number(report.score)} {tn('score', report.score)}
+            </span>
+          )}
           {report.mine && route.value.path[0] !== 'mine' && <span>{t('report.mine')}</span>}
           {report.visibility === 'officials' && <strong>{t('private')}</strong>}
           {report.hidden_reason && <strong>{t(report.withdrawn_at ? 'withdrawn' : 'moderation.hidden')}</strong>}
@@ -91,6 +106,7 @@ export function Card({ report, metres }: { report: Report; metres?: number }) {
         {report.hidden_reason && (
           <p class="quiet">{report.withdrawn_at ? t('report.withdrawn-mine') : t('report.hidden', { reason: report.hidden_reason })}</p>
         )}
+        {children}
       </div>
     </li>
   );

@@ -1,7 +1,8 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-import { STATUSES } from '../../api/client';
-import { number, t } from '../../lang/i18n';
+import { STATUSES, type Status } from '../../api/client';
+import { t } from '../../lang/i18n';
 import type { Filters } from '../../state/list';
 import { CategoryOptions } from '../../ui/category';
 import { Icon } from '../../ui/icons';
@@ -14,66 +15,93 @@ const TYPED_MS = 300;
 export const ORDERS = ['newest', 'near', 'score', 'changed'] as const;
 export type Sorting = (typeof ORDERS)[number];
 
+/** The statuses that one may choose at once, as the address has them. */
+const OPEN = 'pending,in_progress';
+
 /** Whether the list has less than everything. */
 export const isNarrowed = ({ status, category, q, bbox }: Filters) => status.length + category.length > 0 || q + bbox !== '';
 
-/**
- * The filters of the list. They are in the address, so that it can be shared. A phone
- * shows the search and the order; the others come when they are asked for.
- */
-export function FilterBar({ filters, sorting }: { filters: Filters; sorting: Sorting }) {
-  const [open, setOpen] = useState(false);
-  const chosen = filters.status.length + filters.category.length;
-  const toggle = (status: string, on: boolean) =>
-    setQuery({ status: STATUSES.filter((s) => (s === status ? on : filters.status.includes(s))).join(',') });
+const clearFilters = () => setQuery({ status: '', category: '', q: '', bbox: '' });
+
+interface Props {
+  filters: Filters;
+  sorting: Sorting;
+  /** The area that the map shows. */
+  area: string | undefined;
+  children: ComponentChildren;
+}
+
+/** The filters of the list, as text. They are in the address, so that it can be shared. */
+export function FilterBar({ filters, sorting, area, children }: Props) {
+  const status = filters.status.join();
+  const nameOf = (statuses: string) =>
+    statuses === OPEN
+      ? t('filters.open')
+      : statuses
+          .split(',')
+          .map((each) => t(`status.${each as Status}`))
+          .join(', ');
   return (
     <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
       <Search q={filters.q} />
-      <label class="sorting">
-        <span class="hidden">{t('sort')}</span>
-        <select value={sorting} onChange={({ currentTarget: { value } }) => setQuery({ sort: value === 'newest' ? '' : value })}>
+      {children}
+      <div class="picks">
+        <Pick label={t('sort')} value={sorting} choose={(sort) => setQuery({ sort: sort === 'newest' ? '' : sort })}>
           {ORDERS.filter((order) => order !== 'near' || 'geolocation' in navigator).map((order) => (
             <option key={order} value={order}>
               {t(`sort.${order}`)}
             </option>
           ))}
-        </select>
-      </label>
-      <button type="button" class="filter-toggle" aria-expanded={open} aria-controls="filter-set" onClick={() => setOpen(!open)}>
-        {t('filters')}
-        {chosen > 0 && ` (${number(chosen)})`}
-      </button>
-      <div id="filter-set" class="filter-set" data-open={open}>
-        <label class="category">
-          <span class="hidden">{t('category')}</span>
-          <select value={filters.category.join(',')} onChange={(event) => setQuery({ category: event.currentTarget.value })}>
-            <option value="">{t('category.all')}</option>
-            <CategoryOptions />
-          </select>
-        </label>
-        <fieldset class="choices">
-          <legend class="hidden">{t('status')}</legend>
-          {STATUSES.map((status) => (
-            <label key={status} class="chip">
-              <input
-                type="checkbox"
-                checked={filters.status.includes(status)}
-                onChange={(event) => toggle(status, event.currentTarget.checked)}
-              />
-              <span>{t(`status.${status}`)}</span>
-            </label>
+        </Pick>
+        <Pick label={t('category')} value={filters.category.join()} choose={(category) => setQuery({ category })}>
+          <option value="">{t('category.all')}</option>
+          <CategoryOptions />
+        </Pick>
+        <Pick label={t('status')} value={status} choose={(status) => setQuery({ status })}>
+          <option value="">{t('filters.all-statuses')}</option>
+          {[...new Set([OPEN, ...STATUSES, ...(status ? [status] : [])])].map((each) => (
+            <option key={each} value={each}>
+              {nameOf(each)}
+            </option>
           ))}
-        </fieldset>
-        <button
-          type="button"
-          class="link clear"
-          disabled={!isNarrowed(filters)}
-          onClick={() => setQuery({ status: '', category: '', q: '', bbox: '' })}
-        >
-          {t('filters.clear')}
-        </button>
+        </Pick>
+        <label class="check only-here">
+          <input
+            type="checkbox"
+            checked={filters.bbox !== ''}
+            onChange={(event) => setQuery({ bbox: event.currentTarget.checked ? (area ?? '') : '' })}
+          />
+          {t('map.only-here')}
+        </label>
+        {isNarrowed(filters) && (
+          <button type="button" class="link" onClick={clearFilters}>
+            {t('filters.clear')}
+          </button>
+        )}
       </div>
     </form>
+  );
+}
+
+/** A choice that looks like text, with a caret. */
+function Pick({
+  label,
+  value,
+  choose,
+  children,
+}: {
+  label: string;
+  value: string;
+  choose(value: string): void;
+  children: ComponentChildren;
+}) {
+  return (
+    <label class="pick">
+      <span class="hidden">{label}</span>
+      <select value={value} data-on={value !== '' && value !== 'newest'} onChange={(event) => choose(event.currentTarget.value)}>
+        {children}
+      </select>
+    </label>
   );
 }
 

@@ -2,15 +2,15 @@ import { useEffect, useState } from 'preact/hooks';
 
 import type { Report } from '../../api/client';
 import { t } from '../../lang/i18n';
+import type { Position } from '../../map/address';
+import { locate } from '../../map/locate';
 import { applyEvents, hides, watchFeed } from '../../state/feed';
 import type { Filters } from '../../state/list';
-import { metresTo, reportsNear, type Position } from '../../state/near';
+import { metresTo, reportsNear } from '../../state/near';
 import { Fault } from '../../ui/problem';
 import { Skeleton } from '../../ui/skeleton';
 import { Card } from './cards';
 
-/** A device that has no position by then will not get one. */
-const LOCATE_MS = 15_000;
 /** The area grows until it has enough reports, or all of a city. */
 const AREAS_M = [500, 2_000, 8_000, 30_000];
 const ENOUGH = 15;
@@ -23,15 +23,11 @@ export function NearMe({ filters: { status, category, q } }: { filters: Filters 
   const [lost, setLost] = useState(false);
   const [reports, setReports] = useState<Report[]>();
   const [error, setError] = useState<unknown>();
-  const locate = () => {
+  const find = () => {
     setLost(false);
-    navigator.geolocation.getCurrentPosition(
-      ({ coords: { latitude, longitude } }) => setAt({ latitude, longitude }),
-      () => setLost(true),
-      { timeout: LOCATE_MS },
-    );
+    locate(setAt, () => setLost(true));
   };
-  useEffect(locate, []);
+  useEffect(find, []);
   const wanted = JSON.stringify([at, status, category, q]);
   useEffect(() => {
     if (!at) return;
@@ -62,7 +58,7 @@ export function NearMe({ filters: { status, category, q } }: { filters: Filters 
     return (
       <p class="empty" role="alert">
         {t('map.lost')}{' '}
-        <button type="button" class="link" onClick={locate}>
+        <button type="button" class="link" onClick={find}>
           {t('try-again')}
         </button>
       </p>

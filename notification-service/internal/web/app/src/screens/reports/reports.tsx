@@ -1,15 +1,17 @@
 import { render } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
-import { must, reportService, type MapPoints, type Status } from '../../api/client';
-import { t } from '../../lang/i18n';
+import { must, reportService, type Figures, type MapPoints, type Status } from '../../api/client';
+import { number, t, tn } from '../../lang/i18n';
 import { debounce } from '../../live/batch';
+import { lit } from '../../map/highlight';
+import { locate } from '../../map/locate';
 import { located } from '../../map/points';
 import { Map } from '../../map/map';
 import { PlaceSearch } from '../../map/place-search';
 import type { Plot, Point } from '../../map/plot';
 import { FirstPhotoOf } from '../../photos/first-photo';
-import { canSearch, inCity } from '../../state/config';
+import { canSearch, config, inCity } from '../../state/config';
 import { watchFeed } from '../../state/feed';
 import { createList, type Filters } from '../../state/list';
 import { Badge } from '../../ui/badge';
@@ -31,8 +33,6 @@ interface Area {
 /** New reports are put on the map together. */
 const REFRESH_MS = 2_000;
 const REFRESH_APART_MS = 10_000;
-/** A device without a position after this time will not get one. */
-const LOCATE_MS = 15_000;
 
 /** Kept between visits of the screen, which then shows it at once. */
 const list = createList('all', 'brief');
@@ -55,28 +55,34 @@ export function preloadReports(): void {
   if (route.value.path.length === 0) list.load(filters());
 }
 
-/** All reports, as a list and on a map. */
+/** All reports, as a list and on a map; a phone that shows the map has the list on a sheet over it. */
 export function ReportsScreen() {
   const view = route.value.query.get('view') === 'map' ? 'map' : 'list';
+  const other = view === 'map' ? 'list' : 'map';
   const wanted = filters();
+  const [area, setArea] = useState<Area>();
+  const [high, setHigh] = useState(false);
   const near = route.value.query.get('sort') === 'near';
   useEffect(() => list.watch(), []);
   useEffect(() => list.load(wanted), [JSON.stringify(wanted)]);
+  // A pin that is pressed has its row in sight on the sheet.
+  useEffect(() => lit.subscribe(() => requestAnimationFrame(showLit)), []);
   return (
     <>
-      <div class="title-row">
-        <h1 tabIndex={-1}>{t('reports')}</h1>
-        <div class="views" role="group" aria-label={t('view')}>
-          {(['list', 'map'] as const).map((each) => (
-            <button key={each} type="button" aria-pressed={view === each} onClick={() => setQuery({ view: each === 'map' ? each : '' })}>
-              <Icon name={each} /> {t(`view.${each}`)}
-            </button>
-          ))}
-        </div>
+      <div class="title-row welcome">
+        <h1 tabIndex={-1}>{t('welcome', { city: config.city?.name ?? t('welcome.city') })}</h1>
+        {list.figures.value && <CityFigures figures={list.figures.value} />}
       </div>
-      <FilterBar filters={wanted} sorting={near ? 'near' : wanted.order} />
+      <FilterBar filters={wanted} sorting={near ? 'near' : wanted.order} area={area?.bbox}>
+        <button type="button" class="plain to-view" onClick={() => setQuery({ view: view === 'map' ? '' : other })}>
+          <Icon name={other} /> {t(`view.${other}`)}
+        </button>
+      </FilterBar>
       <div class="split" data-view={view}>
-        <section aria-label={t('view.list')}>
+        <section aria-label={t('view.list')} class="sheet" data-high={high}>
+          <button type="button" class="plain grip" aria-expanded={high} onClick={() => setHigh(!high)}>
+            {t('reports')}
+          </button>
           {near ? (
             <NearMe filters={wanted} />
           ) : (
@@ -84,17 +90,48 @@ export function ReportsScreen() {
           )}
         </section>
         <section aria-label={t('view.map')} class="beside">
-          <AreaMap filters={wanted} />
+          <AreaMap filters={wanted} shown={area} onShown={setArea} />
         </section>
       </div>
     </>
   );
 }
 
+function showLit(): void {
+  document.querySelector(".split[data-view='map'] [data-lit='true']")?.scrollIntoView({ block: 'nearest' });
+}
+
+const DAY_S = 86_400;
+
+/** Three numbers about the fate of reports. */
+function CityFigures({ figures: { open, resolved, median_seconds } }: { figures: Figures }) {
+  const days = median_seconds === undefined ? undefined : Math.max(1, Math.ceil(median_seconds / DAY_S));
+  return (
+    <ul class="city-figures">
+      <li>
+        <strong>{number(open)}</strong> {tn('figures.open', open)}
+      </li>
+      <li>
+        <strong>{number(resolved)}</strong> {tn('figures.resolved', resolved)}
+      </li>
+      {days !== undefined && (
+        <li>
+          <strong>{number(days)}</strong> {tn('figures.days', days)}
+        </li>
+      )}
+    </ul>
+  );
+}
+
+interface AreaMapProps {
+  filters: Filters;
+  shown: Area | undefined;
+  onShown(area: Area): void;
+}
+
 /** The map of what the filters let pass, which is more than the list has loaded. On request the list is narrowed to the area shown. */
-function AreaMap({ filters }: { filters: Filters }) {
+function AreaMap({ filters, shown, onShown }: AreaMapProps) {
   const plot = useRef<Plot | null>(null);
-  const [shown, setShown] = useState<Area>();
   /** Whether there is a map to search. The field is there before: what came later would move the map. */
   const [drawn, setDrawn] = useState(false);
   const [found, setFound] = useState<MapPoints>();
@@ -126,15 +163,8 @@ function AreaMap({ filters }: { filters: Filters }) {
   const points = useMemo(() => found?.points.map(({ title, ...point }) => ({ ...point, label: title })), [found]);
   const nearMe = () => {
     setLost(false);
-    navigator.geolocation.getCurrentPosition(
-      ({ coords: here }) => {
-        if (!inCity(here)) return setLost(true);
-        plot.current?.here(here);
-        plot.current?.moveTo(here);
-      },
-      () => setLost(true),
-      { timeout: LOCATE_MS },
-    );
+    const lose = () => setLost(true);
+    locate((here) => (inCity(here) ? plot.current?.here(here) : lose()), lose);
   };
   return (
     <>
@@ -161,21 +191,11 @@ function AreaMap({ filters }: { filters: Filters }) {
         }}
         popup={describePoint}
         onMove={(bbox, zoom, byReader) => {
-          setShown({ bbox, zoom });
+          onShown({ bbox, zoom });
           if (byReader && route.value.query.has('bbox')) setQuery({ bbox });
         }}
       />
       <Fault error={error} retry={read} />
-      <div class="bar map-bar">
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={filters.bbox !== ''}
-            onChange={(event) => setQuery({ bbox: event.currentTarget.checked ? (shown?.bbox ?? '') : '' })}
-          />
-          {t('map.only-here')}
-        </label>
-      </div>
     </>
   );
 }

@@ -46,12 +46,14 @@ export function Map({ points = NOTHING, clusters = NOTHING, onReady, onFailed, c
     let loading = false;
     const create = ({ createPlot }: typeof import('./plot')) => {
       if (removed || !element.current) return;
-      const { label, popup, onMove, onCenter } = latest.current;
+      const { label, popup, onChoose, onMove, onCenter, onAsset } = latest.current;
       made = createPlot(element.current, {
         label,
         popup: popup && ((point) => latest.current.popup!(point)),
+        onChoose: onChoose && ((point) => latest.current.onChoose!(point)),
         onMove: onMove && ((...moved) => latest.current.onMove?.(...moved)),
         onCenter: onCenter && ((position) => latest.current.onCenter?.(position)),
+        onAsset: onAsset && ((asset) => latest.current.onAsset?.(asset)),
       });
       setPlot(made);
       onReady?.(made);
@@ -81,7 +83,7 @@ export function Map({ points = NOTHING, clusters = NOTHING, onReady, onFailed, c
   useEffect(() => void plot?.recolour(), [preferences.theme.value]);
 
   return (
-    <div class="map" data-chosen={chosen}>
+    <div class="map" data-chosen={chosen} data-loading={t('loading')}>
       <div ref={element} class="map-canvas" />
       {children}
       {failed && <p class="empty">{t('map.failed')}</p>}

@@ -48,12 +48,15 @@ export function PlaceSearch({ plot, disabled = false, onFound }: Props) {
     setFound(undefined);
     onFound(place);
   };
+  const unknown = found?.[0]?.unknownNumber;
+  const label = t(config.map.geocoder ? 'place.search-address' : 'place.search');
   return (
     <div class="stack place-search">
       <label class="field">
-        <span>{t(config.map.geocoder ? 'place.search-address' : 'place.search')}</span>
+        <span>{label}</span>
         <input
           type="search"
+          placeholder={label}
           disabled={disabled}
           form="none" // of the report's, which Enter would send on
           maxLength={100}
@@ -78,13 +81,14 @@ export function PlaceSearch({ plot, disabled = false, onFound }: Props) {
             <li key={`${place.name} ${place.position.latitude}`}>
               <button type="button" class="link" onClick={() => choose(place)}>
                 {place.name}
+                {place.unknownNumber && ` ${place.unknownNumber}`}
                 {place.quarter && <span class="quiet">{place.quarter}</span>}
-                {place.unknownNumber && <small class="quiet">{t('place.no-number', { number: place.unknownNumber })}</small>}
               </button>
             </li>
           ))}
         </ul>
       )}
+      {unknown && <small class="quiet">{t('place.no-number', { number: unknown })}</small>}
     </div>
   );
 }

@@ -4,15 +4,18 @@
  */
 import './plot.css';
 
+import { effect } from '@preact/signals';
 import type { LngLatBoundsLike } from 'maplibre-gl';
 import { Protocol } from 'pmtiles';
 import maplibregl from 'virtual:maplibre';
 
-import type { Status } from '../api/client';
+import { STATUSES, type Asset, type Status } from '../api/client';
 import { number, t } from '../lang/i18n';
+import { ASSETS_ZOOM } from '../state/assets';
 import { config } from '../state/config';
 import { theme } from '../state/preferences';
 import { describePlace, type Named, type Position } from './address';
+import { lights, lit } from './highlight';
 import { findPlaces, type Found } from './search';
 import { CITY, cityStyle } from './style';
 
@@ -24,16 +27,22 @@ export interface Point extends Position {
 
 export interface Cluster extends Position {
   count: number;
+  /** How many have each status. */
+  statuses: { [status: string]: number };
 }
 
 export interface PlotOptions {
   label: string;
   /** The element that is shown when a point was chosen. */
   popup?: ((point: Point) => HTMLElement) | undefined;
+  /** Called with a point that was chosen, in place of a popup. */
+  onChoose?: ((point: Point) => void) | undefined;
   /** The map has come to rest at another area, where the reader moved it or by itself. */
   onMove?: ((bbox: string, zoom: number, byReader: boolean) => void) | undefined;
   /** The map's centre is what is chosen; called when it has come to rest after the reader moved it. */
   onCenter?: ((position: Position) => void) | undefined;
+  /** Called with a thing of the city that was chosen; without it a popup says what is reported of it. */
+  onAsset?: ((asset: Asset) => void) | undefined;
 }
 
 export type Plot = ReturnType<typeof createPlot>;
@@ -46,7 +55,7 @@ const MARGIN = 0.25;
 
 maplibregl.addProtocol('pmtiles', new Protocol().tile);
 
-export function createPlot(element: HTMLElement, { label, popup, onMove, onCenter }: PlotOptions) {
+export function createPlot(element: HTMLElement, { label, popup, onChoose, onMove, onCenter, onAsset }: PlotOptions) {
   const { tiles, attribution, bounds, center } = config.map;
   const tilesUrl = tiles && new URL(tiles, location.href).href;
   const map = new maplibregl.Map({
@@ -72,6 +81,7 @@ export function createPlot(element: HTMLElement, { label, popup, onMove, onCente
   if (attribution) map.addControl(attributionControl(attribution), 'bottom-right');
 
   const markers: maplibregl.Marker[] = [];
+  const assets: maplibregl.Marker[] = [];
   let shownAt: maplibregl.Marker | undefined;
   /** Whether the reader, or what is shown, has chosen where to look. */
   let placed = false;
@@ -83,10 +93,12 @@ export function createPlot(element: HTMLElement, { label, popup, onMove, onCente
   };
   const rested = (byReader: boolean) => {
     element.dataset.rests = 'true';
-    onMove?.(area(), Math.max(0, Math.floor(map.getZoom())), byReader);
+    const zoom = Math.max(0, Math.floor(map.getZoom()));
+    onMove?.(area(), zoom, byReader);
+    void showAssets(area(), zoom).catch(() => {}); // without them the map is as useful as before
   };
   // Programs that take a picture wait for the tiles.
-  map.on('idle', () => (element.dataset.drawn = 'true'));
+  map.on('idle', () => (element.dataset.drawn = element.dataset.ready = 'true'));
   map.on('dataloading', () => delete element.dataset.drawn);
   // Reports do not.
   queueMicrotask(() => rested(false));
@@ -102,11 +114,18 @@ export function createPlot(element: HTMLElement, { label, popup, onMove, onCente
       onCenter(rounded(lngLat));
     });
   }
+  const ring = new maplibregl.Marker({ element: Object.assign(document.createElement('span'), { className: 'ring', ariaHidden: 'true' }) });
+  const unlight = effect(() => {
+    const { latitude, longitude } = lit.value ?? {};
+    if (latitude === undefined || longitude === undefined) return void ring.remove();
+    ring.setLngLat([longitude, latitude]).addTo(map);
+    for (const name of ['tabindex', 'role', 'aria-label']) ring.getElement().removeAttribute(name);
+  });
   const recolour = () => map.setStyle(cityStyle(theme(), tilesUrl));
   const media = matchMedia('(prefers-color-scheme: dark)');
   media.addEventListener('change', recolour);
 
-  const button = (className: string, name: string, position: Position, press: () => void) => {
+  const button = (of: maplibregl.Marker[], className: string, name: string, position: Position, press: () => void) => {
     const dot = document.createElement('button');
     dot.type = 'button';
     dot.className = `dot ${className}`;
@@ -120,14 +139,25 @@ export function createPlot(element: HTMLElement, { label, popup, onMove, onCente
     dot.removeAttribute('tabindex');
     dot.setAttribute('aria-label', name);
     dot.removeAttribute('role');
-    markers.push(marker);
+    of.push(marker);
     return dot;
   };
-  const open = (point: Point) => {
-    if (!popup) return;
+  /** Shows the things of the city near by, in place of those before. */
+  const showAssets = async (bbox: string, zoom: number) => {
+    if (zoom < ASSETS_ZOOM && assets.length === 0) return;
+    const { assetsIn, describe, nameOf } = await import('./assets');
+    const found = zoom < ASSETS_ZOOM ? [] : await assetsIn(bbox);
+    if (area() !== bbox) return; // it was moved in the meantime
+    for (const marker of assets.splice(0)) marker.remove();
+    for (const asset of found) {
+      const name = nameOf(asset, onAsset !== undefined);
+      button(assets, 'asset', name, asset, () => (onAsset ? onAsset(asset) : open(asset, describe(asset)))).title = name;
+    }
+  };
+  const open = ({ latitude, longitude }: Position, content: HTMLElement) => {
     new maplibregl.Popup({ offset: 12, maxWidth: '18rem', focusAfterOpen: true, locationOccludedOpacity: 1 })
-      .setLngLat([point.longitude, point.latitude])
-      .setDOMContent(popup(point))
+      .setLngLat([longitude, latitude])
+      .setDOMContent(content)
       .addTo(map);
   };
 
@@ -136,14 +166,24 @@ export function createPlot(element: HTMLElement, { label, popup, onMove, onCente
     show(points: Point[], clusters: Cluster[] = []) {
       for (const marker of markers.splice(0)) marker.remove();
       for (const point of points) {
-        if (popup) button(point.status, point.label, point, () => open(point));
-        else mark(map, markers, `dot ${point.status}`, point);
+        if (popup || onChoose) {
+          const { onPointerEnter, onPointerLeave } = lights(point);
+          const dot = button(markers, point.status, point.label, point, () => {
+            onPointerEnter();
+            if (onChoose) onChoose(point);
+            else if (popup) open(point, popup(point));
+          });
+          dot.addEventListener('pointerenter', onPointerEnter);
+          dot.addEventListener('pointerleave', onPointerLeave);
+          dot.title = point.label;
+        } else mark(map, markers, `dot ${point.status}`, point);
       }
       for (const cluster of clusters) {
-        const dot = button(sizeOf(cluster.count), t('map.cluster', { count: number(cluster.count) }), cluster, () => {
+        const dot = button(markers, sizeOf(cluster.count), t('map.cluster', { count: number(cluster.count) }), cluster, () => {
           map.jumpTo({ center: [cluster.longitude, cluster.latitude], zoom: map.getZoom() + CLOSER });
         });
         dot.textContent = number(cluster.count);
+        dot.style.setProperty('--shares', sharesOf(cluster));
       }
       element.dataset.shown = String(points.length + clusters.length);
     },
@@ -155,13 +195,14 @@ export function createPlot(element: HTMLElement, { label, popup, onMove, onCente
       for (const { longitude, latitude } of positions) around.extend([longitude, latitude]);
       map.fitBounds(around, { padding: 40, maxZoom: STREET_ZOOM, animate: false });
     },
-    /** Puts the centre there. */
+    /** Puts the centre there, so near that things of the city are shown. */
     moveTo({ latitude, longitude }: Position) {
       placed = true;
-      map.jumpTo({ center: [longitude, latitude], zoom: Math.max(map.getZoom(), STREET_ZOOM) });
+      map.jumpTo({ center: [longitude, latitude], zoom: Math.max(map.getZoom(), ASSETS_ZOOM) });
     },
-    /** Where the device is. */
+    /** Shows where the device is. */
     here(position: Position) {
+      this.moveTo(position);
       shownAt ??= new maplibregl.Marker({ element: Object.assign(document.createElement('span'), { className: 'device' }) });
       shownAt.setLngLat([position.longitude, position.latitude]).addTo(map);
     },
@@ -185,6 +226,7 @@ export function createPlot(element: HTMLElement, { label, popup, onMove, onCente
     recolour,
     resize: () => map.resize(),
     remove() {
+      unlight();
       media.removeEventListener('change', recolour);
       map.remove();
     },
@@ -228,6 +270,17 @@ function attributionControl(text: string): maplibregl.IControl {
   });
   element.append(link);
   return { onAdd: () => element, onRemove: () => element.remove() };
+}
+
+/** The statuses of a cluster as parts of a circle. */
+function sharesOf({ count, statuses }: Cluster): string {
+  let end = 0;
+  const shares = STATUSES.map((status) => {
+    const begin = end;
+    end += (statuses[status] ?? 0) / count;
+    return `var(--${status}) ${begin}turn ${end}turn`;
+  });
+  return `conic-gradient(${shares.join(', ')})`;
 }
 
 function sizeOf(count: number): string {

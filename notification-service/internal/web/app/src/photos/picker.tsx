@@ -4,7 +4,7 @@ import { t } from '../lang/i18n';
 import type { Choice } from './choice';
 
 /** The types that the service takes; where it says so, telephones make JPEG of their own formats. */
-const TYPES = 'image/jpeg,image/png,image/webp';
+export const TYPES = 'image/jpeg,image/png,image/webp';
 
 /**
  * Chooses as many pictures as are free, from the camera or from files, and says what

@@ -13,8 +13,9 @@
  */
 import { signal } from '@preact/signals';
 
-import { Failure, must, notificationService, reportService, type NewReport, type Report } from '../api/client';
+import { Failure, must, notificationService, reportService, type Asset, type NewReport, type Report } from '../api/client';
 import { dropChosen, ofDraft, sendChosen } from '../photos/choice';
+import { assetLabel } from './assets';
 import { confirmUser, session } from './session';
 import { userData } from './storage';
 
@@ -25,12 +26,18 @@ export interface Draft {
   category_id?: number;
   position?: { latitude: number; longitude: number };
   address: string;
+  /** The thing of the city that it is about, and what that is called. */
+  asset?: { name: string; label: string };
   /** Absent until it is chosen: neither is the usual one. */
   privacy_level?: NewReport['privacy_level'];
   /** Only the city is to see it. */
   forCity?: boolean;
   /** Mails about it are wanted, although it is anonymous: they tell others that one has filed something. */
   mail?: boolean;
+  /** The category and the place of which the reader has said that no report nearby is about the same problem. */
+  another?: string;
+  /** The parameters of the address that opened it, once they are in here. */
+  link?: string;
   /** It is to be filed without an account, by somebody who is to become a guest for it. */
   asGuest?: boolean;
   /** It was sent, and there was no answer yet that settles it. */
@@ -51,6 +58,12 @@ export const draftError = signal<unknown>();
 export function updateDraft(part: Partial<Draft>): void {
   draft.value = { ...draft.value, ...part };
 }
+
+/** The facts that a thing of the city adds to a report on it, besides its place. */
+export const ofAsset = (thing: Asset): Partial<Draft> => ({
+  asset: { name: thing.asset, label: assetLabel(thing) },
+  category_id: thing.category_id,
+});
 
 export function discardDraft(): void {
   void dropChosen(ofDraft(draft.value.key));
@@ -82,7 +95,7 @@ async function file(becomeGuest: () => Promise<void>): Promise<Report | undefine
       return undefined;
     }
     updateDraft({ sending: true });
-    const { key, position, category_id = 0, title, description, address, forCity, mail } = draft.value;
+    const { key, position, category_id = 0, title, description, address, asset, forCity, mail } = draft.value;
     // The form requires a choice of privacy; without one nobody is named, and guests have no name.
     const privacy_level = (!session.value?.guest && draft.value.privacy_level) || 'anonymous';
     const body: NewReport = {
@@ -92,6 +105,7 @@ async function file(becomeGuest: () => Promise<void>): Promise<Report | undefine
       privacy_level,
       ...(forCity && { visibility: 'officials' }),
       ...(address && { address }),
+      ...(asset && { asset: asset.name }),
       ...position,
     };
     const report = await must(reportService.POST('/reports', { params: { header: { 'Idempotency-Key': key } }, body }));

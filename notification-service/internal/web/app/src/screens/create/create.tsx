@@ -1,39 +1,53 @@
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-import { Failure } from '../../api/client';
-import { t } from '../../lang/i18n';
-import { createChoice, MAX_PHOTOS, ofDraft } from '../../photos/choice';
+import { Failure, type Report } from '../../api/client';
+import { language, t } from '../../lang/i18n';
 import { keepForSignIn } from '../../photos/store';
-import { Picker } from '../../photos/picker';
-import { loadCategories } from '../../state/categories';
+import { loadCategories, loadOffered } from '../../state/categories';
 import { config } from '../../state/config';
-import { discardDraft, draft, draftError, fileDraft, updateDraft } from '../../state/draft';
+import { discardDraft, draft, draftError, fileDraft, updateDraft, type Draft } from '../../state/draft';
 import { handOver } from '../../state/handover';
 import { loadGuestRules } from '../../state/guests';
 import { filesAsGuest, session } from '../../state/session';
 import { lazily } from '../../ui/lazily';
 import { Phone } from '../../ui/phones';
-import { Fault } from '../../ui/problem';
+import { explain, Fault } from '../../ui/problem';
 import { go, href, route, setQuery } from '../../ui/router';
+import { Skeleton } from '../../ui/skeleton';
 import { FieldFault, OtherFaults } from './field-fault';
 import { PickCategory, signpost } from './category';
 import { hasPlace, Place } from './place';
 
+const loadDuplicates = () => import('./duplicates');
 const loadPrivacy = async () => (await import('./privacy')).Privacy;
 const Privacy = lazily(loadPrivacy, true);
-const Duplicates = lazily(async () => (await import('./duplicates')).Duplicates, true);
+const loadPhotos = async () => (await import('./photos')).Photos;
+const Photos = lazily(loadPhotos, true);
+const loadLink = () =>
+  import('./link').catch(() => {
+    throw new Failure(); // there is no network
+  });
+const Known = lazily(async () => (await loadLink()).Known, true);
+const Duplicates = lazily(async () => (await loadDuplicates()).Duplicates, true);
 
 /** How soon a report without an answer is sent again. */
 const RESEND_MS = 5_000;
 
 /** Each fills a phone's screen, and has the fields that its faults are shown in. */
 const steps = [
-  { name: 'place', fields: ['/latitude', '/longitude', '/address'] },
+  { name: 'place', fields: ['/latitude', '/longitude', '/address', '/asset'] },
   { name: 'what', fields: ['/category_id'] },
   { name: 'words', fields: ['/title', '/description'] },
   { name: 'privacy', fields: ['/privacy_level'] },
 ] as const;
+/** Nobody waits longer to be asked about reports nearby. */
+const NEAR_MS = 3_000;
+
+/** The parameters of an address that say something about the report; link.tsx reads them. */
+const LINK = ['lat', 'lng', 'category', 'asset'];
+
 const WHAT = 1;
+const WORDS = 2;
 
 async function send(): Promise<void> {
   const { privacy_level, mail } = draft.value;
@@ -53,8 +67,8 @@ export function CreateScreen() {
   const { sending } = draft.value;
   const error = draftError.value;
   useEffect(() => {
-    // Loads the words of the last step before the reader gets there.
-    void loadPrivacy().catch(() => {});
+    // Loads what later steps need before the reader gets there.
+    void Promise.all([loadDuplicates(), loadPrivacy(), loadPhotos()]).catch(() => {});
     if (config.guests && !session.value) loadGuestRules().catch(() => {});
     return resendUntilAnswered();
   }, []);
@@ -71,6 +85,14 @@ export function CreateScreen() {
     if (wrong === WHAT) loadCategories().catch(() => {}); // the city has changed them while this was written
     if (wrong >= 0) setQuery({ step: stepName(wrong) });
   }, [error]);
+  const [faults, setFaults] = useLink();
+  const place = JSON.stringify(draft.value.position);
+  useEffect(() => void loadOffered(draft.value.position), [place, language.value]);
+  // It is known before anything is typed; here the answer came later.
+  const elsewhere = at > WHAT && !sending && signpost() !== undefined;
+  useEffect(() => {
+    if (elsewhere) setQuery({ step: stepName(WHAT) });
+  }, [elsewhere]);
   const heading = useRef<HTMLHeadingElement>(null);
   const [moved, setMoved] = useState(false);
   useLayoutEffect(() => {
@@ -81,8 +103,11 @@ export function CreateScreen() {
   // Each step is one of the history: Back leads to the one before.
   const move = (step: number) => {
     setMoved(true);
-    go('new', step > 0 ? { step: stepName(step) } : {});
+    setFaults([]);
+    const { step: _, ...link } = Object.fromEntries(route.value.query);
+    go('new', { ...link, ...(step > 0 && { step: stepName(step) }) });
   };
+  const near = useNear(at === WORDS);
   const submit = (event: Event) => {
     event.preventDefault();
     if (at === 0 && !hasPlace()) return setAsking(true);
@@ -92,9 +117,13 @@ export function CreateScreen() {
       if (!session.value) updateDraft({ asGuest: true });
       return void send();
     }
-    signInToSend();
+    signIn();
   };
-  const signInToSend = () => {
+  const signInToSend = (event: MouseEvent) => {
+    if (!(event.currentTarget as HTMLButtonElement).form?.reportValidity()) return;
+    signIn();
+  };
+  const signIn = () => {
     handOver({ draft: draft.value });
     void keepForSignIn().then(() => go('sign-in', { to: 'new?step=4' }));
   };
@@ -121,11 +150,17 @@ export function CreateScreen() {
           </li>
         ))}
       </ol>
-      <form class="stack" onSubmit={submit}>
+      {faults?.map((fault) => (
+        <p key={fault} class="note" role="alert">
+          {fault}
+        </p>
+      ))}
+      {!faults && <Skeleton />}
+      <form class="stack" hidden={!faults} onSubmit={submit}>
         <fieldset class="bare" disabled={sending} key={at}>
           <legend class="hidden">{t(`new.step.${steps[at]!.name}`)}</legend>
           <h2 ref={heading} tabIndex={-1}>
-            {t(guest && last ? 'new.step.privacy' : `new.ask.${steps[at]!.name}`)}
+            {t(at === WORDS && asksFor(near) ? 'duplicates' : guest && last ? 'new.step.privacy' : `new.ask.${steps[at]!.name}`)}
           </h2>
           {at === 0 && (
             <Place
@@ -136,10 +171,12 @@ export function CreateScreen() {
               }}
             />
           )}
-          {at === WHAT && <PickCategory />}
-          {at === 2 && (
+          {at === WHAT && <PickCategory onPick={() => move(WORDS)} />}
+          {at === WORDS && !near && <Skeleton />}
+          {at === WORDS && asksFor(near) && <Duplicates near={near!} onNone={() => updateDraft({ another: problemOf(draft.value) })} />}
+          {at === WORDS && near && !asksFor(near) && (
             <>
-              <Duplicates />
+              {draft.value.link && <Known />}
               <Words />
               {config.photos && <Photos />}
             </>
@@ -148,7 +185,7 @@ export function CreateScreen() {
         </fieldset>
         <Outcome sending={sending} error={error} />
         <div class="bar actions">
-          {last ? (
+          {at === WORDS && asksFor(near) ? null : last ? (
             <button class="primary" disabled={sending && !error}>
               {t(sending ? 'new.again' : session.value ? 'new.file' : guest ? 'new.guest' : 'new.sign-in')}
             </button>
@@ -157,7 +194,7 @@ export function CreateScreen() {
               {t('new.next')}
             </button>
           )}
-          {last && guest && !sending && (
+          {!session.value && (guest ? at >= WORDS : at === WORDS) && !asksFor(near) && !sending && (
             <button type="button" onClick={signInToSend}>
               {t('new.sign-in')}
             </button>
@@ -167,21 +204,69 @@ export function CreateScreen() {
               {t('new.back')}
             </button>
           )}
+        </div>
+        <small class="quiet">
+          {t(session.value ? 'new.kept' : guest ? 'new.kept-tab' : 'new.kept-not')}{' '}
           <button type="button" class="link" onClick={sending ? () => updateDraft({ sending: false }) : startOver}>
             {t(sending ? 'new.edit' : 'new.discard')}
           </button>
-        </div>
-        <small class="quiet">{t(session.value ? 'new.kept' : guest ? 'new.kept-tab' : 'new.kept-not')}</small>
+        </small>
       </form>
     </div>
   );
+}
+
+/** Two reports with the same one are about the same problem. */
+const problemOf = ({ category_id, position, asset }: Draft) => JSON.stringify([category_id, position, asset?.name]);
+
+const asksFor = (near: Report[] | undefined) => near !== undefined && near.length > 0 && draft.value.another !== problemOf(draft.value);
+
+/** Open reports of the same problem nearby, once they are known; none where nobody can say. */
+function useNear(wanted: boolean): Report[] | undefined {
+  const [near, setNear] = useState<{ of: string; reports: Report[] }>();
+  const problem = problemOf(draft.value);
+  useEffect(() => {
+    if (!wanted || near?.of === problem) return;
+    let latest = true;
+    const show = (reports: Report[]) => {
+      if (latest) setNear({ of: problem, reports });
+      latest = false; // what came first stays
+    };
+    loadDuplicates()
+      .then(({ findNear }) => findNear(draft.value))
+      .then(show, () => show([]));
+    const timer = setTimeout(() => show([]), NEAR_MS);
+    return () => {
+      clearTimeout(timer);
+      latest = false;
+    };
+  }, [wanted, problem]);
+  return near?.of === problem ? near.reports : undefined;
+}
+
+/** Takes what the address says about the report; undefined until it is read, and then what is wrong with it. */
+function useLink() {
+  const { query } = route.value;
+  const state = useState<string[] | undefined>(LINK.some((name) => query.has(name)) && !draft.value.sending ? undefined : []);
+  useEffect(() => {
+    const [faults, setFaults] = state;
+    if (faults) return;
+    loadLink()
+      .then(({ openLink }) => openLink(query))
+      .then(({ faults, step }) => {
+        if (!query.has('step')) setQuery({ step });
+        setFaults(faults);
+      })
+      .catch((error: unknown) => setFaults([explain(error)]));
+  }, []);
+  return state;
 }
 
 const stepName = (step: number) => (step > 0 ? String(step + 1) : '');
 
 function startOver(): void {
   discardDraft();
-  setQuery({ step: '' });
+  setQuery(Object.fromEntries([...route.value.query.keys()].map((name) => [name, ''])));
 }
 
 function Words() {
@@ -207,19 +292,6 @@ function Words() {
         <FieldFault pointers={['/description']} />
       </label>
     </>
-  );
-}
-
-/** Photos, if there are any; they are sent once the report is filed. */
-function Photos() {
-  const { key } = draft.value;
-  const choice = useMemo(() => createChoice(ofDraft(key)), [key]);
-  useEffect(() => choice.open(), [choice]);
-  return (
-    <fieldset class="choices">
-      <legend>{t('new.photos')}</legend>
-      <Picker choice={choice} free={MAX_PHOTOS} />
-    </fieldset>
   );
 }
 

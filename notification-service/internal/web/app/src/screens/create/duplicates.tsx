@@ -1,95 +1,78 @@
-import { useEffect, useState } from 'preact/hooks';
-
-import { must, reportService, type Report } from '../../api/client';
-import { number, t, tn } from '../../lang/report';
-import { FirstPhoto } from '../../photos/first-photo';
-import { draft } from '../../state/draft';
-import { may } from '../../state/session';
+import { must, reportService, type Report, type Status } from '../../api/client';
+import { t } from '../../lang/report';
+import { keepForSignIn } from '../../photos/store';
+import { draft, type Draft } from '../../state/draft';
 import { follow } from '../../state/follows';
+import { handOver } from '../../state/handover';
 import { metresTo, reportsNear } from '../../state/near';
+import { may } from '../../state/session';
 import { toast } from '../../state/toasts';
+import { uniqueById } from '../../state/unique';
+import { Icon } from '../../ui/icons';
 import { explain } from '../../ui/problem';
-import { Badge } from '../../ui/badge';
-import { href } from '../../ui/router';
-import { Time } from '../../ui/time';
+import { go } from '../../ui/router';
+import { Card } from '../reports/cards';
 
 /** A report of the same category within so many metres is probably the same. */
 const NEAR_M = 150;
 const MAX_SHOWN = 3;
 
-/** Open reports nearby: a vote for one of them helps more than another report. */
-export function Duplicates() {
-  const { position, category_id } = draft.value;
-  const [near, setNear] = useState<Report[]>([]);
-  useEffect(() => {
-    setNear([]);
-    if (!position || !category_id) return;
-    let latest = true;
-    reportsNear(position, NEAR_M, { category: [category_id], status: ['pending', 'in_progress'], limit: 20 }).then(
-      (found) => latest && setNear(found.slice(0, MAX_SHOWN)),
-      () => {},
-    );
-    return () => {
-      latest = false;
-    };
-  }, [position?.latitude, position?.longitude, category_id]);
-  if (near.length === 0) return <div role="status" />;
-  const remove = (id: string) => setNear(near.filter((report) => report.id !== id));
+/** Open reports on the same thing, and of the same category nearby. */
+export async function findNear({ position, category_id, asset }: Draft): Promise<Report[]> {
+  const status: Status[] = ['pending', 'in_progress'];
+  const [onIt, near] = await Promise.all([
+    asset ? must(reportService.GET('/reports', { params: { query: { asset: asset.name, status, limit: MAX_SHOWN } } })) : undefined,
+    position && category_id ? reportsNear(position, NEAR_M, { category: [category_id], status, limit: 20 }) : [],
+  ]);
+  return uniqueById([...(onIt?.reports ?? []), ...near]).slice(0, MAX_SHOWN);
+}
+
+interface Props {
+  near: Report[];
+  /** The reader's problem is another one. */
+  onNone(): void;
+}
+
+/** Asks whether the problem is one of those that were reported: a vote helps more than another report. */
+export function Duplicates({ near, onNone }: Props) {
+  const { position, asset } = draft.value;
   return (
-    <section class="panel stack" role="status" aria-label={t('duplicates')}>
-      <h3>{t('duplicates')}</h3>
+    <section class="stack" role="status" aria-label={t('duplicates')}>
       <p class="quiet">{t('duplicates.hint')}</p>
-      <ul class="rows">
+      <ul class="cards">
         {near.map((report) => (
-          <Duplicate key={report.id} report={report} metres={metresTo(report, position!)} onVoted={() => remove(report.id)} />
+          <Card key={report.id} report={report} {...(position && { metres: metresTo(report, position) })}>
+            {asset && report.asset === asset.name && <strong>{t('duplicates.same', { name: asset.label })}</strong>}
+            {report.description && <p class="excerpt">{report.description}</p>}
+            {!report.mine && (
+              <button type="button" class="support" onClick={() => void support(report.id)}>
+                <Icon name="up" /> {t('duplicates.vote')}
+              </button>
+            )}
+          </Card>
         ))}
       </ul>
-      <button type="button" onClick={() => setNear([])}>
+      <button type="button" class="primary wide" onClick={onNone}>
         {t('duplicates.none')}
       </button>
     </section>
   );
 }
 
-interface DuplicateProps {
-  report: Report;
-  metres: number;
-  onVoted(): void;
-}
-
-/** Enough of a report to decide whether it is the same problem. */
-function Duplicate({ report, metres, onVoted }: DuplicateProps) {
-  const voteInstead = async () => {
-    const params = { path: { id: report.id } };
-    try {
-      await must(reportService.POST('/reports/{id}/vote', { params, body: { vote_type: 'upvote' } }));
-      // The vote counts also if following fails.
-      await follow(report.id, true).catch(() => {});
-      toast(t('duplicates.voted'), href(`reports/${report.id}`));
-      onVoted();
-    } catch (error) {
-      toast(explain(error));
-    }
-  };
-  return (
-    <li>
-      <FirstPhoto photos={report.photos} />
-      <a href={href(`reports/${report.id}`)}>{report.title}</a>
-      {report.description && <p class="excerpt">{report.description}</p>}
-      <span class="meta">
-        <span>{t('duplicates.away', { metres: number(Math.round(metres)) })}</span>
-        {report.address && <span>{report.address}</span>}
-        <Badge status={report.status} />
-        <span>
-          {number(report.score)} {tn('score', report.score)}
-        </span>
-        <Time at={report.created_at} />
-      </span>
-      {!report.mine && may('votes') && (
-        <button type="button" class="primary" onClick={voteInstead}>
-          {t('duplicates.vote')}
-        </button>
-      )}
-    </li>
-  );
+/** Votes for a report, and follows it. What was written stays a draft. */
+async function support(id: string): Promise<void> {
+  if (!may('votes')) {
+    handOver({ draft: draft.value, vote: { report: id, type: 'upvote' } });
+    await keepForSignIn();
+    return go('sign-in', { to: `reports/${id}` });
+  }
+  try {
+    await must(reportService.POST('/reports/{id}/vote', { params: { path: { id } }, body: { vote_type: 'upvote' } }));
+    // The vote counts also if following fails.
+    await follow(id, true).catch(() => {});
+    toast(t('duplicates.voted'));
+    go(`reports/${id}`);
+  } catch (error) {
+    toast(explain(error));
+  }
 }

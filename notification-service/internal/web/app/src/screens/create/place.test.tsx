@@ -59,7 +59,7 @@ test('a device without a position gets a message, and no place is chosen', async
 
 test('the pin of a map that nobody touched is not a place, until it is asked for', async () => {
   await show();
-  expect([hasPlace(), root.textContent]).toEqual([false, expect.stringContaining('No place chosen yet.')]);
+  expect([hasPlace(), root.textContent]).toEqual([false, expect.stringContaining('Move the map until the pin is at the place.')]);
   const answer = await show(true);
   await press('Use the place under the pin');
   expect(draft.value.position).toEqual(plot.center());

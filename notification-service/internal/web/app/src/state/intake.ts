@@ -6,19 +6,18 @@ import { signal } from '@preact/signals';
 
 import { must, notificationService, reportService, type Caller, type MailLanguage, type NewReport, type Source } from '../api/client';
 import { language } from '../lang/i18n';
+import type { Place } from '../map/place-fields';
 import { dropChosen, ofDraft, sendChosen } from '../photos/choice';
 import { config } from './config';
 import { randomKey } from './draft';
 
-export interface Intake {
+export interface Intake extends Place {
   /** However often it is sent, it is filed once. */
   key: string;
   source: Source;
   title: string;
   description: string;
-  category?: number;
-  position?: { latitude: number; longitude: number };
-  address: string;
+  category?: number | undefined;
   forCity: boolean;
   /** Where the caller wants mails; empty for none. */
   mail: string;
@@ -52,7 +51,7 @@ export function discardIntake(): void {
 
 /** Files it and enters the caller's address. After a failure it may be sent again. Returns the report's id. */
 export async function fileIntake(): Promise<string> {
-  const { key, source, title, description, category = 0, position, address, forCity, mail, language } = intake.value;
+  const { key, source, title, description, category = 0, position, address, thing, forCity, mail, language } = intake.value;
   const body: NewReport = {
     source,
     title: title.trim(),
@@ -61,6 +60,7 @@ export async function fileIntake(): Promise<string> {
     privacy_level: 'anonymous',
     ...(forCity && { visibility: 'officials' }),
     ...(address.trim() && { address: address.trim() }),
+    ...(thing && { asset: thing.asset }),
     ...position,
   };
   const { id } = await must(reportService.POST('/reports', { params: { header: { 'Idempotency-Key': key } }, body }));
@@ -79,4 +79,5 @@ export async function enterCaller(id: string, caller = '', mail: string, languag
   return await must(notificationService.PUT('/callers', { body: { report_id: id, caller, address: mail.trim(), language, zone } }));
 }
 
-export const readCaller = (id: string): Promise<Caller> => must(notificationService.POST('/callers/state', { body: { report_id: id } }));
+export const readCaller = (id: string, caller?: string): Promise<Caller> =>
+  must(notificationService.POST('/callers/state', { body: { report_id: id, ...(caller && { caller }) } }));

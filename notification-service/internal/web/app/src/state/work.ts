@@ -166,7 +166,8 @@ export async function correctReport(seen: Task, body: Correction): Promise<Task>
   }
 }
 
-const placeOf = ({ category_id, latitude, longitude, address }: Task) => JSON.stringify([category_id, latitude, longitude, address]);
+const placeOf = ({ category_id, latitude, longitude, address, asset }: Task) =>
+  JSON.stringify([category_id, latitude, longitude, address, asset]);
 
 /** The assignment that a task has. */
 export function assignmentOf({ assignee, department_id, routed }: Task): Assignment {

@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { t, tn } from '../../lang/queue';
 import { moveBack, type Moved } from '../../state/undo';
+import { useAct } from '../../ui/act';
 import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
 import type { useDesk } from './use-desk';
@@ -18,27 +19,20 @@ type Props = { desk: Pick<ReturnType<typeof useDesk>, 'chosen' | 'done' | 'setDo
  */
 export function ActBar({ desk: { chosen, done, setDone, undo: undoing, run, queue } }: Props) {
   const [undone, setUndone] = useState<{ moved: number; refused: number }>();
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { busy, error, setError, run: attempt } = useAct();
   useEffect(() => {
     setUndone(undefined);
     setError(undefined);
   }, [done?.to, done?.tasks]);
   const back = undone ? [] : (done?.back ?? []);
-  const undo = async () => {
-    if (!done || back.length === 0 || busy) return;
-    setBusy(true);
-    try {
+  const undo = () =>
+    attempt(async () => {
+      if (!done || back.length === 0) return;
       const results = await moveBack(done);
       const moved = results.filter((result) => result.moved).length;
       setUndone({ moved, refused: results.length - moved });
-      setError(undefined);
       void queue.refresh();
-    } catch (failure) {
-      setError(failure);
-    }
-    setBusy(false);
-  };
+    });
   useEffect(() => {
     if (!done) return;
     const timer = setTimeout(() => setDone(undefined), SHOWN_MS);

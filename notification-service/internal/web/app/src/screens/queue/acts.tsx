@@ -51,22 +51,17 @@ function What({ act }: { act: Act }) {
       return <>{t('work.did.move', { status: t(`status.${act.status ?? 'pending'}`) })}</>;
     case 'assign':
       return <>{t('work.did.assign', { to: [act.assignee?.name, act.department_name].filter(Boolean).join(' · ') || t('work.nobody') })}</>;
-    case 'reply':
-      return <>{t('work.did.reply')}</>;
-    case 'correct':
-      return <>{t('work.did.correct')}</>;
-    case 'note':
-      return <>{t('work.did.note')}</>;
     case 'duplicate':
       return <a href={href('queue', { status: 'all', report: act.duplicate_of ?? '' })}>{t('work.did.duplicate')}</a>;
+    case 'forward':
+      return <>{t('work.did.forward', { to: act.department_name ?? '' })}</>;
+    case 'reply':
+    case 'correct':
+    case 'note':
     case 'no_duplicate':
-      return <>{t('work.did.no_duplicate')}</>;
     case 'wait':
-      return <>{t('work.did.wait')}</>;
     case 'no_wait':
-      return <>{t('work.did.no_wait')}</>;
     case 'overdue':
-      return <>{t('work.did.overdue')}</>;
     case 'keep':
     case 'ask':
     case 'withdraw_question':

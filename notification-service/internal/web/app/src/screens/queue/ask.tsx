@@ -1,10 +1,9 @@
-import { useState } from 'preact/hooks';
-
 import type { Task } from '../../api/client';
 import { t } from '../../lang/queue';
 import { templates } from '../../state/desk';
 import { keepNote, noteOn } from '../../state/notes';
 import { askReporter } from '../../state/work';
+import { useAct } from '../../ui/act';
 import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
 import { TemplateField } from '../report/status-form';
@@ -19,21 +18,12 @@ interface Props {
 export function AskDialog({ task, onTask, onClose }: Props) {
   const draft = `question.${task.id}`;
   const text = noteOn(draft);
-  const [error, setError] = useState<unknown>();
-  const [busy, setBusy] = useState(false);
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    if (busy) return;
-    setBusy(true);
-    try {
-      onTask(await askReporter(task.id, text.trim()));
-      keepNote(draft, '');
-      onClose();
-    } catch (failure) {
-      setError(failure);
-      setBusy(false);
-    }
-  };
+  const { busy, error, submits } = useAct();
+  const submit = submits(async () => {
+    onTask(await askReporter(task.id, text.trim()));
+    keepNote(draft, '');
+    onClose();
+  });
   return (
     <Modal title={t('ask')} onClose={onClose}>
       <form class="stack" onSubmit={submit} aria-busy={busy}>

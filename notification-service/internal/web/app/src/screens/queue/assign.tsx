@@ -6,6 +6,7 @@ import { departments, me, officials } from '../../state/desk';
 import { assignmentOf, assignReport } from '../../state/work';
 import { Modal } from '../../ui/modal';
 import { explain } from '../../ui/problem';
+import { holdingKeys } from '../../ui/shortcuts';
 import { Picker, type Choice } from './picker';
 
 interface Props {
@@ -25,13 +26,15 @@ export function AssignDialog({ tasks, onTask, onClose }: Props) {
     setBusy(true);
     const faults: typeof refused = [];
     // One after the other: a gateway takes so many changes a second of one user.
-    for (const task of tasks) {
-      try {
-        onTask((await assignReport(task.id, change(assignmentOf(task)))).report);
-      } catch (failure) {
-        faults.push({ task, why: explain(failure) });
+    await holdingKeys(async () => {
+      for (const task of tasks) {
+        try {
+          onTask((await assignReport(task.id, change(assignmentOf(task)))).report);
+        } catch (failure) {
+          faults.push({ task, why: explain(failure) });
+        }
       }
-    }
+    });
     setBusy(false);
     setRefused(faults);
     if (faults.length === 0) onClose();

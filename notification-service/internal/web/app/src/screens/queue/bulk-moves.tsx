@@ -1,45 +1,34 @@
-import { useEffect, useState } from 'preact/hooks';
-
 import { must, reportService } from '../../api/client';
 import type { components } from '../../api/report.gen';
 import { t, tn } from '../../lang/queue';
 import { session } from '../../state/session';
 import { Badge } from '../../ui/badge';
-import { Fault } from '../../ui/problem';
+import { usePoll } from '../../ui/poll';
 import { href } from '../../ui/router';
-import { Skeleton } from '../../ui/skeleton';
 import { Time } from '../../ui/time';
+import { Rows } from '../ops/rows';
+import { SELDOM_MS } from './undecided';
 
 type Entry = components['schemas']['BulkMoveEntry'];
 
 const MAX_SHOWN = 50;
 
+const read = async () => ({ items: (await must(reportService.GET('/reports/moves', { params: { query: { limit: MAX_SHOWN } } }))).moves });
+
 /** The bulk moves and their authors, the latest first. */
 export function BulkMoves() {
-  const [moves, setMoves] = useState<Entry[]>();
-  const [error, setError] = useState<unknown>();
-  const read = () => {
-    must(reportService.GET('/reports/moves', { params: { query: { limit: MAX_SHOWN } } })).then((found) => {
-      setMoves(found.moves);
-      setError(undefined);
-    }, setError);
-  };
-  useEffect(read, []);
+  const found = usePoll(read, [], SELDOM_MS);
+  const none = (
+    <>
+      {t('moves.none')} <a href={href('queue')}>{t('work.to-queue')}</a>
+    </>
+  );
   return (
     <div class="stack">
       <h2>{t('moves')}</h2>
-      <Fault error={error} retry={read} />
-      {!moves && !error && <Skeleton />}
-      {moves?.length === 0 && (
-        <p class="empty">
-          {t('moves.none')} <a href={href('queue')}>{t('work.to-queue')}</a>
-        </p>
-      )}
-      <ul class="rows">
-        {moves?.map((entry) => (
-          <Row key={entry.at} entry={entry} />
-        ))}
-      </ul>
+      <Rows found={found} none={none}>
+        {(entry) => <Row key={entry.at} entry={entry} />}
+      </Rows>
     </div>
   );
 }

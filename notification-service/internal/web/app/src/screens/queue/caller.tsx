@@ -1,9 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { Failure, type Caller, type MailLanguage, type Work } from '../../api/client';
-import { t } from '../../lang/queue';
+import { languages, t } from '../../lang/queue';
 import { config } from '../../state/config';
 import { enterCaller, ofMails, readCaller } from '../../state/intake';
+import { useAct } from '../../ui/act';
+import { Choice, Field } from '../../ui/field';
 import { Fault } from '../../ui/problem';
 
 interface FieldsProps {
@@ -18,24 +20,21 @@ interface FieldsProps {
 export function CallerFields({ mail, language, required = false, onMail, onLanguage }: FieldsProps) {
   return (
     <div class="bar">
-      <label class="field">
-        <span>{t('caller.mail')}</span>
-        <input
-          type="email"
-          maxLength={254}
-          autocomplete="off"
-          required={required}
-          value={mail}
-          onInput={(event) => onMail(event.currentTarget.value.replace(/\p{Cf}/gu, ''))}
-        />
-      </label>
-      <label class="field">
-        <span>{t('caller.language')}</span>
-        <select value={language} onChange={(event) => onLanguage(event.currentTarget.value === 'id' ? 'id' : 'en')}>
-          <option value="id">Bahasa Indonesia</option>
-          <option value="en">English</option>
-        </select>
-      </label>
+      <Field
+        label={t('caller.mail')}
+        type="email"
+        maxLength={254}
+        autocomplete="off"
+        required={required}
+        value={mail}
+        onValue={(typed) => onMail(typed.replace(/\p{Cf}/gu, ''))}
+      />
+      <Choice
+        label={t('caller.language')}
+        value={language}
+        options={Object.entries(languages)}
+        onValue={(tag) => onLanguage(tag === 'id' ? 'id' : 'en')}
+      />
     </div>
   );
 }
@@ -45,32 +44,22 @@ export function Intake({ id, intake }: { id: string; intake: NonNullable<Work['i
   const [caller, setCaller] = useState<Caller | null>();
   const [mail, setMail] = useState('');
   const [chosen, setChosen] = useState<MailLanguage>();
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { busy, error, setError, submits } = useAct();
   useEffect(() => {
     if (!config.mails) return;
     let latest = true;
-    readCaller(id).then(
+    readCaller(id, intake.caller).then(
       (found) => latest && setCaller(found),
       (failure: unknown) => latest && (failure instanceof Failure && failure.problem?.status === 404 ? setCaller(null) : setError(failure)),
     );
     return () => {
       latest = false;
     };
-  }, [id]);
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    if (busy) return;
-    setBusy(true);
-    try {
-      setCaller(await enterCaller(id, intake.caller, mail, chosen ?? caller?.language ?? ofMails()));
-      setMail('');
-      setError(undefined);
-    } catch (failure) {
-      setError(failure);
-    }
-    setBusy(false);
-  };
+  }, [id, intake.caller]);
+  const submit = submits(async () => {
+    setCaller(await enterCaller(id, intake.caller, mail, chosen ?? caller?.language ?? ofMails()));
+    setMail('');
+  });
   return (
     <section class="stack" aria-label={t('intake.about')}>
       <p class="meta">

@@ -45,6 +45,12 @@ export const COMMANDS = {
     allowed: ({ task }) => task && !task.hidden_reason,
     run: ({ task, openDialog }) => openDialog({ name: 'correct', task: task! }),
   },
+  merge: {
+    key: 'd',
+    help: 'work.key.merge',
+    allowed: ({ task }) => task?.perhaps_of,
+    run: ({ task, merge }) => void merge(task!),
+  },
   note: { key: 'n', help: 'work.key.note', run: ({ open, id }) => open(id, 'note') },
   ask: {
     key: 'q',

@@ -1,12 +1,10 @@
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 
 import type { Task } from '../../api/client';
 import { Comments } from '../../comments/comments';
 import { OfficialPart } from '../../dialogue/official';
 import { number, t, tn } from '../../lang/queue';
-import { Directions } from '../../map/directions';
-import { located } from '../../map/points';
-import { Map } from '../../map/map';
+import { Where } from '../../map/where';
 import { Moderation } from '../../moderation/moderation';
 import { Gallery } from '../../photos/gallery';
 import { categoryName } from '../../state/categories';
@@ -15,6 +13,7 @@ import { areaName, loadWaiting, templates } from '../../state/desk';
 import { movedTo, type Moved } from '../../state/undo';
 import { keepNote, noteOn } from '../../state/notes';
 import { assignmentOf, createWork, type OpenWork } from '../../state/work';
+import { useAct } from '../../ui/act';
 import { Badge } from '../../ui/badge';
 import { Icon } from '../../ui/icons';
 import { Fault } from '../../ui/problem';
@@ -153,7 +152,6 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onCorrect,
 /** The reporter's words and photos, and the place: the facts to decide by. */
 function Head({ task, open, onCorrect }: { task: Task; open: OpenWork; onCorrect(): void }) {
   const words = open.words.value;
-  const points = located(task);
   const intake = open.work.value?.intake;
   return (
     <header class="stack">
@@ -184,13 +182,7 @@ function Head({ task, open, onCorrect }: { task: Task; open: OpenWork; onCorrect
         <p class="skeleton" aria-hidden="true" />
       )}
       {words && <p class="story">{words.description}</p>}
-      {task.address && <p>{task.address}</p>}
-      {points.length > 0 && (
-        <div class="pane-map">
-          <Map label={t('map.of-report')} points={points} onReady={(plot) => plot.lookAt(points)} />
-          <Directions points={points} />
-        </div>
-      )}
+      <Where report={task} />
       {!task.hidden_reason && (
         <p>
           <button type="button" class="link" aria-haspopup="dialog" onClick={onCorrect}>
@@ -262,24 +254,15 @@ function Due({ task, onAsk }: { task: Task; onAsk: (() => void) | undefined }) {
 
 /** Writes a note that only officials read. What is written is kept until it is sent. */
 function NoteForm({ id, open }: { id: string; open: OpenWork }) {
-  const [error, setError] = useState<unknown>();
-  const [busy, setBusy] = useState(false);
+  const { busy, error, submits } = useAct();
   // Its own draft, beside that of the public note.
   const draft = `internal.${id}`;
   const text = noteOn(draft);
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    if (busy || !text.trim()) return;
-    setBusy(true);
-    try {
-      await open.addNote(text.trim());
-      keepNote(draft, '');
-      setError(undefined);
-    } catch (failure) {
-      setError(failure);
-    }
-    setBusy(false);
-  };
+  const submit = submits(async () => {
+    if (!text.trim()) return;
+    await open.addNote(text.trim());
+    keepNote(draft, '');
+  });
   return (
     <form class="stack internal" onSubmit={submit} aria-busy={busy}>
       <label class="field">

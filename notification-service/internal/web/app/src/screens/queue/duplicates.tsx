@@ -34,7 +34,15 @@ export function Duplicates({ task, open }: { task: Task; open: OpenWork }) {
           </button>
         </p>
       ) : (
-        <p>
+        <p class="bar">
+          {task.perhaps_of && (
+            <>
+              <a href={link(task.perhaps_of.id)}>{t('work.perhaps', { title: task.perhaps_of.title })}</a>
+              <button type="button" onClick={() => open.setDuplicate(task.perhaps_of?.id).then(() => setError(undefined), setError)}>
+                {t('work.merge')}
+              </button>
+            </>
+          )}
           <button type="button" aria-haspopup="dialog" onClick={() => setChoosing(true)}>
             {t('work.duplicate')}
           </button>

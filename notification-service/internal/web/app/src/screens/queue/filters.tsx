@@ -1,14 +1,19 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 
-import { must, reportService, type MapPoints, type QueueCounts } from '../../api/client';
-import { number, t } from '../../lang/queue';
-import { Map } from '../../map/map';
+import type { QueueCounts } from '../../api/client';
+import { number, t, type Word } from '../../lang/queue';
+import { categories } from '../../state/categories';
 import { config } from '../../state/config';
 import { areas, departments, me } from '../../state/desk';
 import { LEVELS, narrowing, NO_FILTERS, OF_REPORTERS, SOURCES, type QueueFilters } from '../../state/filters';
 import { CategoryOptions } from '../../ui/category';
+import { Options } from '../../ui/field';
+import { Icon } from '../../ui/icons';
+import { useMedia } from '../../ui/media';
+import { Modal } from '../../ui/modal';
 import { setQuery } from '../../ui/router';
+import { dayOf } from '../../ui/time';
 import { Search } from '../reports/filters';
 
 interface Props {
@@ -24,208 +29,208 @@ interface Option {
   count?: number | undefined;
 }
 
-/** The filters of the queue, all of them in the address. */
-export function FilterBar({ filters, counts, children }: Props) {
-  const { category, department, area, assignee, q, overdue, hidden, withdrawn, comments, source, reporter } = filters;
-  const narrow = narrowing(filters);
-  const more = narrow.some((name) => ['from', 'to', 'bbox', 'source', 'hidden', 'withdrawn'].includes(name));
-  const mine = counts?.assignees.find(({ id }) => id === me().id)?.count;
+/** A filter of which one of several can be chosen. */
+interface Field {
+  name: 'category' | 'department' | 'area' | 'assignee' | 'overdue' | 'reporter' | 'source';
+  label: Word;
+  /** The word for no choice. */
+  all: Word;
+  options: Option[];
+  /** The rest of the address with a choice. */
+  more?: Record<string, string>;
+}
+
+/** The choices that an official makes all day; the others are behind a button, and on a phone all are. */
+const AT_HAND: readonly string[] = ['category', 'department', 'assignee'] satisfies Field['name'][];
+/** Filters that are on or off; the two last exclude each other. */
+const SWITCHES = { comments: 'work.new-comments', hidden: 'moderation.hidden', withdrawn: 'withdrawn' } as const;
+
+function fieldsOf(counts: QueueCounts | undefined): Field[] {
   const others = counts?.assignees.filter(({ id }) => id && id !== me().id) ?? [];
+  const ofAssignee = (wanted?: string) => counts?.assignees.find(({ id }) => id === wanted)?.count;
+  return [
+    {
+      name: 'category',
+      label: 'category',
+      all: 'category.all',
+      options: categories.value.map(({ id, name }) => ({
+        value: String(id),
+        name,
+        count: counts?.categories.find(({ category_id }) => category_id === id)?.count,
+      })),
+    },
+    {
+      name: 'department',
+      label: 'work.department',
+      all: 'work.department.all',
+      options: departments.value.map(({ id, name }) => ({
+        value: String(id),
+        name,
+        count: counts?.departments.find(({ department_id }) => department_id === id)?.count,
+      })),
+    },
+    {
+      name: 'assignee',
+      label: 'work.with',
+      all: 'work.anyone',
+      options: [
+        { value: 'me', name: t('work.me', { name: me().name }), count: ofAssignee(me().id) },
+        { value: 'none', name: t('work.nobody'), count: ofAssignee() },
+        ...others.map(({ id = '', name = id, count }) => ({ value: id, name, count })),
+      ],
+    },
+    {
+      name: 'area',
+      label: 'work.in-area',
+      all: 'work.in-area.all',
+      options: areas.value.map(({ code, name }) => ({ value: code, name, count: counts?.areas.find(({ area }) => area === code)?.count })),
+    },
+    {
+      name: 'overdue',
+      label: 'work.overdue',
+      all: 'work.overdue.all',
+      options: LEVELS.map((level) => ({
+        value: String(level),
+        name: level === 1 ? t('work.overdue.any') : t('work.overdue.from', { level: number(level) }),
+      })),
+    },
+    {
+      name: 'reporter',
+      label: 'work.reporter',
+      all: 'work.reporter.all',
+      options: OF_REPORTERS.map((value) => ({ value, name: t(`work.reporter.${value}`) })),
+      more: { status: 'all' }, // of every status: what is disputed is resolved
+    },
+    {
+      name: 'source',
+      label: 'intake.source',
+      all: 'intake.source.all',
+      options: SOURCES.map((value) => ({ value, name: t(`intake.source.${value}`) })),
+    },
+  ];
+}
+
+/** The filters of the queue, all of them in the address: some at hand, the rest behind a button, and what is set of it beside that. */
+export function FilterBar({ filters, counts, children }: Props) {
+  const [open, setOpen] = useState(false);
+  const roomy = useMedia('(width >= 48rem)');
+  const fields = fieldsOf(counts);
+  const isAtHand = ({ name }: { name: string }) => roomy && AT_HAND.includes(name);
+  const chips = chipsOf(filters, fields).filter((chip) => !isAtHand(chip));
   return (
-    <form
-      class="filters work-filters"
-      data-narrowed={narrow.length > 0}
-      role="search"
-      aria-label={t('work.filters')}
-      onSubmit={(event) => event.preventDefault()}
-    >
-      <Search q={q} />
-      <Choice name="category" label={t('category')} value={category.join()} all={t('category.all')}>
-        <CategoryOptions label={({ id, name }) => counted(name, counts?.categories.find(({ category_id }) => category_id === id)?.count)} />
-      </Choice>
-      <Choice
-        name="department"
-        label={t('work.department')}
-        value={department.join()}
-        all={t('work.department.all')}
-        options={departments.value.map(({ id, name }) => ({
-          value: String(id),
-          name,
-          count: counts?.departments.find(({ department_id }) => department_id === id)?.count,
-        }))}
-      />
-      {(areas.value.length > 0 || area.length > 0) && (
-        <Choice
-          name="area"
-          label={t('work.in-area')}
-          value={area.join()}
-          all={t('work.in-area.all')}
-          options={areas.value.map(({ code, name }) => ({
-            value: code,
-            name,
-            count: counts?.areas.find((each) => each.area === code)?.count,
-          }))}
-        />
-      )}
-      <Choice
-        name="assignee"
-        label={t('work.with')}
-        value={assignee}
-        all={t('work.anyone')}
-        options={[
-          { value: 'me', name: t('work.me', { name: me().name }), count: mine },
-          { value: 'none', name: t('work.nobody'), count: counts?.assignees.find(({ id }) => !id)?.count },
-          ...others.map(({ id = '', name = id, count }) => ({ value: id, name, count })),
-        ]}
-      />
-      <Choice
-        name="overdue"
-        label={t('work.overdue')}
-        value={overdue ? String(overdue) : ''}
-        all={t('work.overdue.all')}
-        options={LEVELS.map((level) => ({
-          value: String(level),
-          name: level === 1 ? t('work.overdue.any') : t('work.overdue.from', { level: number(level) }),
-        }))}
-      />
-      <Choice
-        name="reporter"
-        label={t('work.reporter')}
-        value={reporter}
-        all={t('work.reporter.all')}
-        options={OF_REPORTERS.map((each) => ({ value: each, name: t(`work.reporter.${each}`) }))}
-        // Of every status: what is disputed is resolved.
-        more={{ status: 'all' }}
-      />
-      {config.comments && (
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={comments}
-            onChange={(event) => setQuery({ comments: event.currentTarget.checked ? 'new' : '' })}
-          />
-          {t('work.new-comments')}
-        </label>
-      )}
+    <form class="filters work-filters" role="search" aria-label={t('work.filters')} onSubmit={(event) => event.preventDefault()}>
+      <Search q={filters.q} />
+      {fields.filter(isAtHand).map((field) => (
+        <Choice key={field.name} field={field} filters={filters} counts={counts} as="pick" />
+      ))}
       {children}
-      <details class="more-filters" open={more}>
-        <summary>{t('work.more-filters')}</summary>
-        <div class="stack">
-          <div class="bar">
-            <Choice
-              name="source"
-              label={t('intake.source')}
-              value={source}
-              all={t('intake.source.all')}
-              options={SOURCES.map((each) => ({ value: each, name: t(`intake.source.${each}`) }))}
-            />
-            {(['from', 'to'] as const).map((bound) => (
-              <label key={bound} class="field">
-                <span>{t(bound === 'from' ? 'work.from' : 'work.to')}</span>
-                <input type="date" value={filters[bound]} onChange={(event) => setQuery({ [bound]: event.currentTarget.value })} />
-              </label>
-            ))}
-            <label class="check">
-              <input
-                type="checkbox"
-                checked={hidden}
-                onChange={(event) => setQuery({ hidden: event.currentTarget.checked ? '1' : '', withdrawn: '' })}
-              />
-              {t('moderation.hidden')}
-            </label>
-            <label class="check">
-              <input
-                type="checkbox"
-                checked={withdrawn}
-                onChange={(event) => setQuery({ withdrawn: event.currentTarget.checked ? '1' : '', hidden: '' })}
-              />
-              {t('withdrawn')}
-            </label>
-          </div>
-          <Area filters={filters} />
-        </div>
-      </details>
-      <button type="button" class="link clear" disabled={narrow.length === 0} onClick={() => setQuery(NO_FILTERS)}>
-        {t('filters.clear')}
+      <button type="button" class="quiet-button" aria-haspopup="dialog" onClick={() => setOpen(true)}>
+        <Icon name="filter" /> {t('filters')}
       </button>
+      {chips.map(({ name, text }) => (
+        <button
+          key={name}
+          type="button"
+          class="set-filter"
+          aria-label={t('filters.remove', { filter: text })}
+          onClick={() => setQuery({ [name]: '' })}
+        >
+          {text} <Icon name="close" />
+        </button>
+      ))}
+      {narrowing(filters).length > 0 && (
+        <button type="button" class="link clear" onClick={() => setQuery(NO_FILTERS)}>
+          {t('filters.clear')}
+        </button>
+      )}
+      {open && (
+        <Modal title={t('filters')} onClose={() => setOpen(false)}>
+          <div class="stack">
+            <div class="options">
+              {fields
+                .filter((field) => !isAtHand(field) && (field.options.length > 0 || valueOf(filters, field)))
+                .map((field) => (
+                  <Choice key={field.name} field={field} filters={filters} counts={counts} as="field" />
+                ))}
+              {(['from', 'to'] as const).map((bound) => (
+                <label key={bound} class="field">
+                  <span>{t(`work.${bound}`)}</span>
+                  <input type="date" value={filters[bound]} onChange={(event) => setQuery({ [bound]: event.currentTarget.value })} />
+                </label>
+              ))}
+            </div>
+            <p class="bar">
+              {switches().map((name) => (
+                <label key={name} class="check">
+                  <input
+                    type="checkbox"
+                    checked={filters[name]}
+                    onChange={({ currentTarget: { checked } }) =>
+                      setQuery({ ...(name !== 'comments' && { hidden: '', withdrawn: '' }), [name]: checked ? '1' : '' })
+                    }
+                  />
+                  {t(SWITCHES[name])}
+                </label>
+              ))}
+            </p>
+            <p class="bar">
+              <button type="button" class="primary" onClick={() => setOpen(false)}>
+                {t('filters.show')}
+              </button>
+            </p>
+          </div>
+        </Modal>
+      )}
     </form>
   );
 }
 
-interface ChoiceProps {
-  /** Of the filter, in the address. */
-  name: string;
-  label: string;
-  value: string;
-  /** The word for no choice. */
-  all: string;
-  options?: Option[];
-  /** The rest of the address with a choice. */
-  more?: Record<string, string>;
-  /** Options that are not a plain list. */
-  children?: ComponentChildren;
+const switches = () => (Object.keys(SWITCHES) as (keyof typeof SWITCHES)[]).filter((name) => name !== 'comments' || config.comments);
+
+const valueOf = (filters: QueueFilters, { name }: Field) => String(filters[name] || '');
+
+/** The filters that are set besides the words, as they are read and taken back. */
+function chipsOf(filters: QueueFilters, fields: Field[]): { name: string; text: string }[] {
+  return narrowing(filters).flatMap((name) => {
+    const field = fields.find((each) => each.name === name);
+    if (field) {
+      const chosen = valueOf(filters, field).split(',');
+      return { name, text: chosen.map((value) => field.options.find((each) => each.value === value)?.name ?? value).join(', ') };
+    }
+    if (name === 'from' || name === 'to') return { name, text: `${t(`work.${name}`)}: ${dayOf(filters[name])}` };
+    if (name in SWITCHES) return { name, text: t(SWITCHES[name as keyof typeof SWITCHES]) };
+    return name === 'bbox' ? { name, text: t('map.only-here') } : [];
+  });
 }
 
 const counted = (name: string, count: number | undefined) => (count === undefined ? name : `${name} (${number(count)})`);
 
-function Choice({ name, label, value, all, options = [], more = {}, children }: ChoiceProps) {
-  return (
-    <label class="field">
-      <span>{label}</span>
-      <select value={value} onChange={({ currentTarget: { value } }) => setQuery({ [name]: value, ...(value && more) })}>
-        <option value="">{all}</option>
-        {options.map(({ value, name, count }) => (
-          <option key={value} value={value}>
-            {counted(name, count)}
-          </option>
-        ))}
-        {children}
-      </select>
-    </label>
-  );
+interface ChoiceProps extends Props {
+  field: Field;
+  /** How it looks: as text, or as a field with its name above. */
+  as: 'pick' | 'field';
 }
 
-/** A map of what the filters show, to narrow them to a part of the city. */
-function Area({ filters }: { filters: QueueFilters }) {
-  const [open, setOpen] = useState(filters.bbox !== '');
-  const [shown, setShown] = useState<{ bbox: string; zoom: number }>();
-  const [found, setFound] = useState<MapPoints>();
-  const { status, category, q } = filters;
-  useEffect(() => {
-    if (!open || !shown) return;
-    const query = { ...shown, status, category, ...(q && { q }) };
-    // Without its points the map still has the streets.
-    must(reportService.GET('/map/points', { params: { query } })).then(setFound, () => setFound(undefined));
-  }, [open, JSON.stringify([shown, status, category, q])]);
-  const points = useMemo(() => found?.points.map(({ title, ...point }) => ({ ...point, label: title })), [found]);
-  if (!open) {
-    return (
-      <p>
-        <button type="button" onClick={() => setOpen(true)}>
-          {t('work.area')}
-        </button>
-      </p>
-    );
-  }
+function Choice({ field, filters, counts, as }: ChoiceProps) {
+  const { name, label, all, options, more } = field;
+  const value = valueOf(filters, field);
   return (
-    <div class="stack">
-      <Map
-        label={t('map.of-reports')}
-        {...(points && { points })}
-        {...(found && { clusters: found.clusters })}
-        onMove={(bbox, zoom, byReader) => {
-          setShown({ bbox, zoom });
-          if (byReader && filters.bbox) setQuery({ bbox });
-        }}
-      />
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={filters.bbox !== ''}
-          onChange={(event) => setQuery({ bbox: event.currentTarget.checked ? (shown?.bbox ?? '') : '' })}
-        />
-        {t('map.only-here')}
-      </label>
-    </div>
+    <label class={as}>
+      <span class={as === 'pick' ? 'hidden' : undefined}>{t(label)}</span>
+      <select
+        value={value}
+        data-on={value !== ''}
+        onChange={({ currentTarget: { value } }) => setQuery({ [name]: value, ...(value && more) })}
+      >
+        <option value="">{t(all)}</option>
+        {name === 'category' ? (
+          <CategoryOptions
+            label={({ id, name }) => counted(name, counts?.categories.find(({ category_id }) => category_id === id)?.count)}
+          />
+        ) : (
+          <Options of={options.map(({ value, name, count }) => [value, counted(name, count)])} />
+        )}
+      </select>
+    </label>
   );
 }

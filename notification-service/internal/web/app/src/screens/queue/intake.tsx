@@ -3,15 +3,17 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { t } from '../../lang/queue';
 import { createChoice, MAX_PHOTOS, ofDraft } from '../../photos/choice';
 import { Picker } from '../../photos/picker';
-import { categories } from '../../state/categories';
+import { categories, inUse } from '../../state/categories';
 import { config } from '../../state/config';
 import { SOURCES } from '../../state/filters';
 import { fileIntake, intake, updateIntake } from '../../state/intake';
+import { useAct } from '../../ui/act';
+import { Choice, Field, Lines } from '../../ui/field';
 import { WithPhones } from '../../ui/phones';
 import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
 import { CallerFields } from './caller';
-import { PlaceFields } from './place';
+import { PlaceFields } from '../../map/place-fields';
 
 interface Props {
   onFiled(id: string): void;
@@ -20,23 +22,15 @@ interface Props {
 
 /** Files a report for somebody, in one form: it is filled in while they speak. */
 export function IntakeDialog({ onFiled, onClose }: Props) {
-  const { key, source, title, description, category, position, address, forCity, mail, language } = intake.value;
+  const { key, source, title, description, category, position, address, thing, forCity, mail, language } = intake.value;
   const [mapped, setMapped] = useState(position !== undefined);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { busy, error, submits } = useAct();
   const instead = categories.value.find(({ id, accepts_reports }) => id === category && !accepts_reports);
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    if (busy || instead) return;
-    setBusy(true);
-    try {
-      onFiled(await fileIntake());
-      onClose();
-    } catch (failure) {
-      setError(failure);
-      setBusy(false);
-    }
-  };
+  const submit = submits(async () => {
+    if (instead) return;
+    onFiled(await fileIntake());
+    onClose();
+  });
   return (
     <Modal title={t('intake')} onClose={onClose}>
       <form
@@ -48,78 +42,50 @@ export function IntakeDialog({ onFiled, onClose }: Props) {
         }}
       >
         <p class="quiet">{t('intake.hint')}</p>
-        <label class="field">
-          <span>{t('intake.source')}</span>
-          <select
-            value={source}
-            onChange={({ currentTarget: { value } }) => updateIntake({ source: SOURCES.find((each) => each === value) ?? source })}
-          >
-            {SOURCES.map((each) => (
-              <option key={each} value={each}>
-                {t(`intake.source.${each}`)}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label class="field">
-          <span>{t('category')}</span>
-          <select
-            data-first
-            required
-            value={category ?? ''}
-            onChange={(event) => updateIntake({ category: Number(event.currentTarget.value) })}
-          >
-            <option value="" disabled>
-              {t('intake.choose')}
-            </option>
-            {categories.value
-              .filter(({ retired }) => !retired)
-              .map(({ id, name }) => (
-                <option key={id} value={id}>
-                  {name}
-                </option>
-              ))}
-          </select>
-        </label>
+        <Choice
+          label={t('intake.source')}
+          value={source}
+          options={SOURCES.map((each) => [each, t(`intake.source.${each}`)])}
+          onValue={(value) => updateIntake({ source: SOURCES.find((each) => each === value) ?? source })}
+        />
+        <Choice
+          label={t('category')}
+          data-first
+          required
+          value={category ?? ''}
+          none={t('intake.choose')}
+          options={inUse.value.map(({ id, name }) => [id, name])}
+          onValue={(id) => updateIntake({ category: Number(id) || undefined })}
+        />
         {instead && (
           <p class="note" role="status">
             <strong>{t('category.signpost')}</strong> <WithPhones text={instead.hint} />
           </p>
         )}
-        <label class="field">
-          <span>{t('new.title')}</span>
-          <input
-            required
-            maxLength={200}
-            pattern=".*\S.*"
-            title={t('new.title-hint')}
-            value={title}
-            onInput={(event) => updateIntake({ title: event.currentTarget.value })}
-          />
-        </label>
-        <label class="field">
-          <span>{t('new.description')}</span>
-          <textarea
-            rows={3}
-            maxLength={4000}
-            value={description}
-            onInput={(event) => updateIntake({ description: event.currentTarget.value })}
-          />
-        </label>
+        <Field
+          label={t('new.title')}
+          required
+          maxLength={200}
+          title={t('new.title-hint')}
+          value={title}
+          onValue={(title) => updateIntake({ title })}
+        />
+        <Lines
+          label={t('new.description')}
+          rows={3}
+          maxLength={4000}
+          value={description}
+          onValue={(description) => updateIntake({ description })}
+        />
         {mapped ? (
           <PlaceFields
-            address={address}
-            position={position}
+            place={{ address, position, thing }}
             start={position}
-            onAddress={(typed) => updateIntake({ address: typed })}
-            onPosition={(picked) => updateIntake({ position: picked })}
+            onPlace={(part) => updateIntake({ ...part, ...(category === undefined && part.thing && { category: part.thing.category_id }) })}
           />
         ) : (
           <div class="bar">
-            <label class="field">
-              <span>{t('correct.address')}</span>
-              <input maxLength={300} value={address} onInput={(event) => updateIntake({ address: event.currentTarget.value })} />
-            </label>
+            <Field label={t('correct.address')} maxLength={300} value={address} onValue={(address) => updateIntake({ address })} />
             <button type="button" onClick={() => setMapped(true)}>
               {t('intake.map')}
             </button>

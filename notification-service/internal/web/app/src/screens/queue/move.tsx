@@ -4,6 +4,7 @@ import { STATUSES, type MoveResult, type Status, type Task } from '../../api/cli
 import { isWord, t, tn } from '../../lang/queue';
 import { templates } from '../../state/desk';
 import { moveAll } from '../../state/queue';
+import { useAct } from '../../ui/act';
 import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
 import { TemplateField } from '../report/status-form';
@@ -18,28 +19,19 @@ interface Props {
 export function MoveDialog({ tasks, onMoved, onClose }: Props) {
   const [status, setStatus] = useState<Status>();
   const [note, setNote] = useState('');
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { busy, error, submits } = useAct();
   const [results, setResults] = useState<MoveResult[]>();
   const ways = (to: Status) => tasks.flatMap(({ transitions }) => transitions.filter((transition) => transition.status === to));
   const choices = STATUSES.filter((to) => ways(to).length > 0);
   const required = status !== undefined && ways(status).some(({ note_required }) => note_required);
 
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    if (!status || busy) return;
-    setBusy(true);
-    try {
-      const outcome = await moveAll(tasks, status, note.trim());
-      onMoved(outcome, status);
-      if (outcome.every(({ moved }) => moved)) onClose();
-      setResults(outcome);
-      setError(undefined);
-    } catch (failure) {
-      setError(failure);
-    }
-    setBusy(false);
-  };
+  const submit = submits(async () => {
+    if (!status) return;
+    const outcome = await moveAll(tasks, status, note.trim());
+    onMoved(outcome, status);
+    if (outcome.every(({ moved }) => moved)) onClose();
+    setResults(outcome);
+  });
   if (results) return <Outcome tasks={tasks} results={results} onClose={onClose} />;
   return (
     <Modal title={tn('work.move-these', tasks.length)} onClose={onClose}>

@@ -16,6 +16,7 @@ import { href, route } from '../../ui/router';
 import { BulkMoves } from './bulk-moves';
 import { Numbers } from './numbers';
 import { TemplatesScreen } from './templates';
+import { SELDOM_MS } from './undecided';
 import { Workbench } from './workbench';
 
 const sections = [
@@ -27,8 +28,6 @@ const sections = [
   { path: 'templates', name: 'settings' },
 ] as const;
 
-/** The time between two readings of counts that no event reports. */
-const POLL_MS = 30_000;
 /** After a comment the counts follow within this time. */
 const COUNT_MS = 1_000;
 
@@ -49,7 +48,7 @@ export function QueueScreen({ path: [, path = ''] }: { path: string[] }) {
     loadDesk().catch(setError);
   };
   useEffect(read, []);
-  usePoll(loadWaiting, [], POLL_MS);
+  usePoll(loadWaiting, [path], SELDOM_MS);
   useEffect(() => {
     const soon = debounce(() => void loadWaiting().catch(() => {}), COUNT_MS);
     return watchFeed({

@@ -1,17 +1,21 @@
+import { useComputed } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import type { Task } from '../../api/client';
 import { number, t, tn, type Word } from '../../lang/queue';
+import { lights, lit } from '../../map/highlight';
 import { FirstPhoto } from '../../photos/first-photo';
-import { categoryName } from '../../state/categories';
+import { categoryName, categoryOf } from '../../state/categories';
 import type { Order } from '../../state/filters';
 import { Badge } from '../../ui/badge';
+import { categoryIcon } from '../../ui/category';
+import { Icon } from '../../ui/icons';
 import { Time } from '../../ui/time';
 import { Overdue } from './overdue';
 
-/** The columns, from left to right. The first two hold what a row is chosen and opened by. */
-const COLUMNS = ['select', 'title', 'status', 'category', 'with', 'filed', 'score'] as const;
+/** The columns, from left to right. */
+const COLUMNS = ['select', 'category', 'title', 'status', 'with', 'filed', 'score'] as const;
 type Column = (typeof COLUMNS)[number];
 
 /** The columns that a reader may leave out. */
@@ -174,15 +178,24 @@ function Heading({ name, order, address }: { name: Column } & Pick<TableProps, '
   const orders = COLUMN_ORDERS[name];
   const at = orders?.indexOf(order) ?? -1;
   const sorted = at < 0 ? undefined : ASCENDING.includes(order) ? 'ascending' : 'descending';
-  const words = name === 'select' ? <span class="hidden">{t('work.selected')}</span> : t(HEADINGS[name]);
+  const words = name === 'select' ? t('work.selected') : t(HEADINGS[name]);
+  const shown =
+    name === 'select' || name === 'score' ? ( // narrower than the word
+      <>
+        {name === 'score' && !sorted && <Icon name="up" />}
+        <span class="hidden">{words}</span>
+      </>
+    ) : (
+      words
+    );
   return (
     <span role="columnheader" class={`task-${name}`} aria-sort={sorted}>
       {orders ? (
-        <a href={address({ order: orders[(at + 1) % orders.length] ?? orders[0] })} tabIndex={-1}>
-          {words}
+        <a href={address({ order: orders[(at + 1) % orders.length] ?? orders[0] })} tabIndex={-1} title={words}>
+          {shown}
         </a>
       ) : (
-        <span>{words}</span>
+        <span>{shown}</span>
       )}
     </span>
   );
@@ -203,9 +216,10 @@ interface RowProps {
 
 function Row({ task, columns, index, isCurrent, isSelected, tabColumn, address, onClick, onToggle }: RowProps) {
   const { id } = task;
+  const isLit = useComputed(() => lit.value?.id === id).value;
   const focusable = (name: Column) => ({ 'data-column': name, tabIndex: name === tabColumn ? 0 : -1 });
   const cell = (name: Column) => ({ role: 'gridcell' as const, class: `task-${name}`, ...focusable(name) });
-  const worker = [task.assignee?.name, task.department_name].filter(Boolean).join(' · ') || t('work.nobody');
+  const worker = [task.assignee?.name, task.department_name].filter(Boolean).join(' · ');
   const open = (event: MouseEvent) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return; // to another tab
     event.preventDefault();
@@ -219,6 +233,8 @@ function Row({ task, columns, index, isCurrent, isSelected, tabColumn, address, 
       aria-rowindex={index}
       aria-selected={isSelected}
       data-task={id}
+      data-lit={isLit}
+      {...lights(task)}
       data-current={isCurrent}
       onClick={(event) => event.target instanceof Element && !event.target.closest('input, a') && onClick(event)}
     >
@@ -231,6 +247,12 @@ function Row({ task, columns, index, isCurrent, isSelected, tabColumn, address, 
           onChange={() => onToggle(id)}
         />
       </span>
+      {columns.includes('category') && (
+        <span {...cell('category')} title={categoryName(task)}>
+          <Icon name={categoryIcon(categoryOf(task)?.icon ?? '')} />
+          <span class="category-name">{categoryName(task)}</span>
+        </span>
+      )}
       <span role="gridcell" class="task-title">
         <FirstPhoto photos={task.photos} />
         <a href={address} title={task.title} {...focusable('title')} onClick={open}>
@@ -239,6 +261,7 @@ function Row({ task, columns, index, isCurrent, isSelected, tabColumn, address, 
         <Overdue level={task.overdue_level} />
         {task.new_comments > 0 && <strong class="mark new-comments">{tn('work.new-comments', task.new_comments)}</strong>}
         {task.duplicate_of && <span class="where mark">{t('work.is-duplicate')}</span>}
+        {task.perhaps_of && <strong class="mark">{t('work.perhaps', { title: task.perhaps_of.title })}</strong>}
         {task.visibility === 'officials' && <strong class="mark">{t('private')}</strong>}
         {task.withdrawn_at && <strong class="mark">{t('withdrawn')}</strong>}
         {task.disputed && <strong class="mark disputed">{t('work.reporter.disputed')}</strong>}
@@ -254,26 +277,23 @@ function Row({ task, columns, index, isCurrent, isSelected, tabColumn, address, 
             )}
           </span>
         )}
-        {task.address && <span class="where">{task.address}</span>}
+        {(task.asset || task.address) && (
+          <span class="where">{[task.asset_name ?? task.asset, task.address].filter(Boolean).join(' · ')}</span>
+        )}
       </span>
       {columns.includes('status') && (
         <span {...cell('status')}>
           <Badge status={task.status} />
         </span>
       )}
-      {columns.includes('category') && (
-        <span {...cell('category')} title={categoryName(task)}>
-          {categoryName(task)}
-        </span>
-      )}
       {columns.includes('with') && (
-        <span {...cell('with')} title={worker}>
-          {worker}
+        <span {...cell('with')} title={worker || t('work.nobody')}>
+          {worker || <span class="hidden">{t('work.nobody')}</span>}
         </span>
       )}
       {columns.includes('filed') && (
         <span {...cell('filed')}>
-          <Time at={task.created_at} />
+          <Time at={task.created_at} short />
         </span>
       )}
       {columns.includes('score') && (

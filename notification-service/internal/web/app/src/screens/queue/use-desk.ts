@@ -6,6 +6,8 @@ import { filtersOf, ORDERS } from '../../state/filters';
 import { movedTo, type Moved } from '../../state/undo';
 import { chooseTemplate, finishedReport } from '../../state/notes';
 import { createQueue } from '../../state/queue';
+import { toast } from '../../state/toasts';
+import { explain } from '../../ui/problem';
 import { route } from '../../ui/router';
 import { useShortcuts } from '../../ui/shortcuts';
 import { COMMANDS, ROWS, run, type CommandName } from './commands';
@@ -50,6 +52,20 @@ function useWork() {
     finish() {
       if (id) finishedReport.value = id;
       rows.open(id, 'status');
+    },
+    /** Says that a report is a duplicate of the one that it probably is of, and goes on to the next. */
+    async merge({ id, perhaps_of }: Task) {
+      const { after } = rows;
+      try {
+        const params = { path: { id } };
+        const { report } = await must(
+          reportService.PUT('/reports/{id}/duplicate-of', { params, body: { original: perhaps_of?.id ?? '' } }),
+        );
+        queue.put(report);
+        if (rows.current === id || rows.atHand?.id === id) rows.goTo(after);
+      } catch (error) {
+        toast(explain(error));
+      }
     },
     /** Fills in the form of the report at hand. */
     fillIn(template: Template) {

@@ -3,6 +3,8 @@ import { useEffect, useState } from 'preact/hooks';
 import type { Task, Work } from '../../api/client';
 import { t } from '../../lang/queue';
 import type { OpenWork } from '../../state/work';
+import { useAct } from '../../ui/act';
+import { Lines } from '../../ui/field';
 import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
 import { href } from '../../ui/router';
@@ -70,28 +72,12 @@ function Said({ verdict: { fixed, text, given_at }, earlier = false }: { verdict
 
 function KeepDialog({ title, keep, onClose }: { title: string; keep(note: string): Promise<void>; onClose(): void }) {
   const [note, setNote] = useState('');
-  const [error, setError] = useState<unknown>();
-  const [busy, setBusy] = useState(false);
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    if (busy) return;
-    setBusy(true);
-    try {
-      await keep(note.trim());
-      onClose();
-    } catch (failure) {
-      setError(failure);
-      setBusy(false);
-    }
-  };
+  const { busy, error, submits } = useAct();
   return (
     <Modal title={t('disputed.keep')} onClose={onClose}>
-      <form class="stack" onSubmit={submit} aria-busy={busy}>
+      <form class="stack" onSubmit={submits(() => keep(note.trim()).then(onClose))} aria-busy={busy}>
         <p>{title}</p>
-        <label class="field">
-          <span>{t('change-status.note-required')}</span>
-          <textarea data-first rows={3} required maxLength={2000} value={note} onInput={(e) => setNote(e.currentTarget.value)} />
-        </label>
+        <Lines label={t('change-status.note-required')} data-first rows={3} required maxLength={2000} value={note} onValue={setNote} />
         <Fault error={error} />
         <button class="primary">{t('disputed.keep')}</button>
       </form>

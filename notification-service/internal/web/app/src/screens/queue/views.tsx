@@ -4,6 +4,8 @@ import type { View } from '../../api/client';
 import { number, t } from '../../lang/queue';
 import { NO_FILTERS } from '../../state/filters';
 import { changeViews, MAX_VIEWS, readViews } from '../../state/views';
+import { useAct } from '../../ui/act';
+import { Field } from '../../ui/field';
 import { Modal } from '../../ui/modal';
 import { Fault } from '../../ui/problem';
 import { setQuery } from '../../ui/router';
@@ -46,8 +48,7 @@ interface Props {
 /** The reader's views of the queue: to pick one, to name the present filters, and to rename and delete. */
 export function ViewsDialog({ filters, onClose }: Props) {
   const [views, setViews] = useState<View[]>();
-  const [error, setError] = useState<unknown>();
-  const [busy, setBusy] = useState(false);
+  const { busy, error, setError, run, submits } = useAct();
   const [renamed, setRenamed] = useState<string>();
   const [name, setName] = useState('');
   const list = useRef<HTMLUListElement>(null);
@@ -58,24 +59,14 @@ export function ViewsDialog({ filters, onClose }: Props) {
   useEffect(read, []);
 
   const change = async (how: (views: View[]) => View[]) => {
-    setBusy(true);
-    try {
-      setViews(await changeViews(how));
-      setError(undefined);
-      setRenamed(undefined);
-      setName('');
-      // The element that had the focus may be gone.
-      list.current?.focus();
-    } catch (failure) {
-      setError(failure);
-    }
-    setBusy(false);
+    setViews(await changeViews(how));
+    setRenamed(undefined);
+    setName('');
+    // The element that had the focus may be gone.
+    list.current?.focus();
   };
   const isTaken = (wanted: string) => views?.some((view) => view.name === wanted.trim()) ?? false;
-  const submit = (event: Event) => {
-    event.preventDefault();
-    if (!busy) void change((all) => [...all, { name: name.trim(), filters }]);
-  };
+  const submit = submits(() => change((all) => [...all, { name: name.trim(), filters }]));
   return (
     <Modal title={t('work.views')} onClose={onClose}>
       <div class="stack" aria-busy={busy || (!views && !error)}>
@@ -86,7 +77,9 @@ export function ViewsDialog({ filters, onClose }: Props) {
                 <Rename
                   name={view.name}
                   isTaken={isTaken}
-                  onName={(to) => void change((all) => all.map((each) => (each.name === view.name ? { ...each, name: to } : each)))}
+                  onName={(to) =>
+                    void run(() => change((all) => all.map((each) => (each.name === view.name ? { ...each, name: to } : each))))
+                  }
                   onCancel={() => setRenamed(undefined)}
                 />
               ) : (
@@ -126,11 +119,9 @@ export function ViewsDialog({ filters, onClose }: Props) {
         {views && views.length >= MAX_VIEWS && <p class="quiet">{t('work.views.full', { count: number(MAX_VIEWS) })}</p>}
         {views && views.length < MAX_VIEWS && (
           <form class="stack" onSubmit={submit}>
-            <label class="field">
-              <span>{t('work.views.name')}</span>
-              <input required maxLength={60} pattern=".*\S.*" value={name} onInput={(event) => setName(event.currentTarget.value)} />
+            <Field label={t('work.views.name')} required maxLength={60} value={name} onValue={setName}>
               {isTaken(name) && <small class="fault">{t('work.views.taken')}</small>}
-            </label>
+            </Field>
             <p class="bar">
               <button class="primary" disabled={isTaken(name)}>
                 {t('work.views.save')}

@@ -1,5 +1,6 @@
 import { t, tn } from '../../lang/queue';
-import { narrowing, NO_FILTERS, ORDERS, type QueueFilters } from '../../state/filters';
+import { narrowing, ORDERS, type QueueFilters } from '../../state/filters';
+import { Options } from '../../ui/field';
 import { Fault } from '../../ui/problem';
 import { href, route, setQuery } from '../../ui/router';
 import { AssignDialog } from './assign';
@@ -31,21 +32,16 @@ export function Workbench() {
     <>
       <TopBar desk={desk} />
       <FilterBar filters={filters} counts={queue.counts.value}>
-        <label class="field">
-          <span>{t('work.order')}</span>
+        <label class="pick">
+          <span class="hidden">{t('work.order')}</span>
           <select value={order} onChange={(event) => setQuery({ order: event.currentTarget.value })}>
-            {ORDERS.map((each) => (
-              <option key={each} value={each}>
-                {t(`work.order.${each}`)}
-              </option>
-            ))}
+            <Options of={ORDERS.map((each) => [each, t(`work.order.${each}`)])} />
           </select>
         </label>
       </FilterBar>
       <Fault error={queue.error.value} retry={() => void queue.refresh()} />
       <div class="desk" aria-busy={queue.state.value === 'loading'}>
         <section class="desk-list" aria-label={t('queue')}>
-          {query.has('map') && <QueueMap tasks={tasks} total={total} filtered={filtered} onOpen={open} />}
           {tasks.length === 0 && queue.state.value === 'loading' && <Skeleton />}
           {tasks.length === 0 && queue.state.value === 'ready' && <Empty filters={filters} />}
           {tasks.length > 0 && (
@@ -72,6 +68,7 @@ export function Workbench() {
             </button>
           )}
         </section>
+        {query.has('map') && <QueueMap tasks={tasks} filters={filters} filtered={filtered} counts={queue.counts.value} onOpen={open} />}
         <section class="desk-detail" aria-label={t('report')} ref={pane}>
           {shown ? (
             <Detail
@@ -171,20 +168,12 @@ function Empty({ filters }: { filters: QueueFilters }) {
   return (
     <div class="empty stack">
       <p>{t('work.none')}</p>
-      {narrowing(filters).length > 0 ? (
+      {narrowing(filters).length === 0 && filters.status.length > 0 && (
         <p>
-          <button type="button" onClick={() => setQuery(NO_FILTERS)}>
-            {t('filters.clear')}
+          <button type="button" onClick={() => setQuery({ status: 'all' })}>
+            {t('work.none.all')}
           </button>
         </p>
-      ) : (
-        filters.status.length > 0 && (
-          <p>
-            <button type="button" onClick={() => setQuery({ status: 'all' })}>
-              {t('work.none.all')}
-            </button>
-          </p>
-        )
       )}
     </div>
   );

@@ -61,8 +61,8 @@ test('the tab of the browser counts the problems', async () => {
   serve(notificationService, 'GET', () => ok({ at: '', parts: [] }));
   serve(reportService, 'GET', () => ok({ at: '', parts: [] }));
   await show();
-  // Nothing is known of any part but the gateway.
-  expect(subject.value).toBe('(13) Console');
+  // Nothing is known of any part but the gateway, for one reason.
+  expect(subject.value).toBe('(1) Console');
 });
 
 test('settings of the city share one tab', async () => {
@@ -72,6 +72,6 @@ test('settings of the city share one tab', async () => {
   const [tabs, settings] = [...root.querySelectorAll('nav')].map((nav) => [...nav.querySelectorAll('a')].map((a) => a.textContent));
   expect(tabs).not.toContain('Departments');
   expect(tabs?.at(-1)).toBe('Settings');
-  expect(settings).toEqual(['Categories', 'Areas', 'Departments', 'Calendar', 'Open311', 'City']);
+  expect(settings).toEqual(['Categories', 'Areas', 'Things', 'Departments', 'Calendar', 'Open311', 'People', 'City']);
   expect([...root.querySelectorAll('[aria-current]')].map((a) => a.textContent)).toEqual(['Settings', 'Departments']);
 });

@@ -4,12 +4,14 @@ import type { ComponentType } from 'preact';
 
 import { number, t, type Word } from '../../lang/console';
 import { config } from '../../state/config';
+import { NoPage } from '../no-page';
 import { Boundary } from '../../ui/boundary';
 import { href, route } from '../../ui/router';
 import { clockTime } from '../../ui/time';
 import { useSubject } from '../../ui/title';
 import { readsOnly } from './acts';
 import { Areas } from './areas/areas';
+import { Assets } from './assets';
 import { Audit } from './audit';
 import { CityCalendar } from './calendar/calendar';
 import { Categories } from './categories/categories';
@@ -19,11 +21,12 @@ import { Departments } from './departments';
 import { Email } from './email/email';
 import { Guests } from './guests';
 import { health, partOf, useHealth, type Service } from './health';
-import { lightsOf } from './lights';
+import { causesOf, lightsOf } from './lights';
 import { MessageStory } from './message/message';
 import { Open311 } from './open311';
 import { Outbox } from './outbox';
 import { Overview } from './overview';
+import { People } from './people';
 import { Queues } from './queues';
 import { Reconciliation } from './reconciliation/reconciliation';
 import { Replays } from './replays';
@@ -66,21 +69,24 @@ const sections: Section[] = [
   { path: 'reconciliation', name: 'reconciliation', view: Reconciliation, hidden: true },
   { path: 'categories', name: 'categories', view: Categories, setting: true },
   { path: 'areas', name: 'areas', view: Areas, setting: true },
+  { path: 'assets', name: 'assets', view: Assets, setting: true },
   { path: 'departments', name: 'departments', view: Departments, setting: true },
   { path: 'calendar', name: 'calendar', view: CityCalendar, setting: true },
   { path: 'open311', name: 'open311', view: Open311, setting: true },
   { path: 'guests', name: 'guests', view: Guests, setting: true, shown: () => config.guests === true },
+  { path: 'people', name: 'people', view: People, setting: true },
   { path: 'city', name: 'city', view: City, setting: true },
 ];
 
 /** The operators' console, a tab for each part. */
 export function Console({ path }: { path: string[] }) {
   useHealth();
-  const problems = lightsOf(health.value).filter(({ state }) => state !== 'good').length;
+  const problems = causesOf(lightsOf(health.value)).length;
   useSubject(problems > 0 ? `(${number(problems)}) ${t('console')}` : undefined);
   const shown = sections.filter((each) => each.shown?.() ?? true);
   const section = shown.find((each) => each.path === (path[1] ?? ''));
   const settings = shown.filter(({ setting }) => setting);
+  if (!section) return <NoPage title="no-page" text="no-page.text" />;
   return (
     <div class="console">
       <div class="bar spread">
@@ -94,26 +100,23 @@ export function Console({ path }: { path: string[] }) {
           .map((each) => (
             <Tab key={each.path} section={each} current={each === section} />
           ))}
-        <a href={href(`ops/${settings[0]?.path}`)} aria-current={section?.setting ? 'page' : undefined}>
+        <a href={href(`ops/${settings[0]?.path}`)} aria-current={section.setting ? 'page' : undefined}>
           {t('settings')}
         </a>
       </nav>
-      {section?.setting && (
-        <nav class="tabs inner" aria-label={t('settings')}>
-          {settings.map((each) => (
-            <Tab key={each.path} section={each} current={each === section} />
-          ))}
-        </nav>
+      {section.setting && (
+        <>
+          <nav class="tabs inner" aria-label={t('settings')}>
+            {settings.map((each) => (
+              <Tab key={each.path} section={each} current={each === section} />
+            ))}
+          </nav>
+          <h2>{t(section.name)}</h2>
+        </>
       )}
-      {section ? (
-        <Boundary key={section.path}>
-          <section.view path={path.slice(2)} key={section.path} />
-        </Boundary>
-      ) : (
-        <p class="empty">
-          {t('no-page')}. {t('no-page.text')}
-        </p>
-      )}
+      <Boundary key={section.path}>
+        <section.view path={path.slice(2)} key={section.path} />
+      </Boundary>
     </div>
   );
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 
 import type { HealthPart } from '../../api/client';
 import type { Health, Source } from './health';
-import { lightsOf, type LightName, type State } from './lights';
+import { causesOf, lightsOf, type LightName, type State } from './lights';
 
 const SINCE = '2026-11-22T21:24:00Z';
 const READ = '2026-11-22T21:30:00Z';
@@ -34,8 +34,8 @@ const wrong = (health: Health) =>
 test('all is well only once everything was read', () => {
   expect(lightsOf(well)).toHaveLength(14);
   expect(wrong(well)).toEqual({});
-  const nothing = lightsOf({ reports: {}, notifications: {} });
-  expect([...new Set(nothing.map(({ state }) => state))]).toEqual(['unknown']);
+  expect(lightsOf({ reports: {}, notifications: {} })).toEqual([]);
+  expect(lightsOf({ ...well, reports: {} })).toEqual([]);
 });
 
 const unknown = (name: HealthPart['name'], cause: string) => part(name, 'unknown', { cause });
@@ -163,4 +163,30 @@ test('the broker names its nodes while all is well, and those with an alarm', ()
     state: 'bad',
     causes: ['The broker takes no messages: the disk of b is full.'],
   });
+});
+
+test('what needs a part that is away follows from it, and so does what says the same', () => {
+  const causes = (health: Health) => causesOf(lightsOf(health)).map(({ light, follow }) => [light.name, ...follow.map(({ name }) => name)]);
+  expect(causes(well)).toEqual([]);
+  const away = part('database', 'bad', { cause: 'refused' });
+  const consumers = part('consumers', 'bad', { cause: 'database' });
+  const worker = (name: HealthPart['name']) => part(name, 'bad', { cause: 'stopped', names: ['delivery-worker'] });
+  expect(
+    causes({ reports: reports(), notifications: notifications(away, consumers, part('dead_letters', 'bad', { cause: 'open', count: 2 })) }),
+  ).toEqual([['notifications-database', 'consumers'], ['dead']]);
+  // One server of both.
+  expect(causes({ reports: reports(away, unknown('outbox', 'database')), notifications: notifications(away, consumers) })).toEqual([
+    ['reports-database', 'notifications-database', 'outbox', 'consumers'],
+  ]);
+  const relay = part('relay', 'bad', { cause: 'disconnected' });
+  expect(
+    causes({
+      reports: reports(part('broker', 'bad', { cause: 'refused' }), relay),
+      notifications: notifications(unknown('push', 'broker')),
+    }),
+  ).toEqual([['broker', 'relay', 'push']]);
+  expect(causes({ reports: reports(relay), notifications: notifications(worker('mail'), worker('push')) })).toEqual([
+    ['relay'],
+    ['mail', 'push'],
+  ]);
 });

@@ -55,6 +55,8 @@ export interface Light {
   readAt: Date | undefined;
   /** The causes in words: a sentence for each. */
   causes: string[];
+  /** The light of what it needs, where that is what its reading names. */
+  needs: LightName | undefined;
   path: string;
 }
 
@@ -72,8 +74,9 @@ interface Reading {
 
 const WORST: State[] = ['bad', 'unknown', 'warning', 'good'];
 
-/** All lights of what this city has. */
+/** All lights of what this city has; none before both services were asked. */
 export function lightsOf(health: Health): Light[] {
+  if (SERVICES.some((service) => !health[service].parts && !health[service].missing)) return [];
   return (Object.keys(LIGHTS) as LightName[]).flatMap((name) => {
     if (name === 'gateway') return [gateway(health)];
     const { of, path } = LIGHTS[name];
@@ -94,8 +97,40 @@ function lightOf(name: LightName, path: string, readings: Reading[]): Light {
     path,
     since: earliest(wrong.filter((reading) => reading.state === state).map(({ since }) => since)),
     readAt: earliest(readings.map(({ readAt }) => readAt)),
+    needs: wrong.map(neededBy).find((needed) => needed && needed !== name),
     causes: wrong.length > 0 ? [...new Set(wrong.map(sentence))] : [t(`light.good.${name}`), ...nodesOf(name, readings)],
   };
+}
+
+/** The part without which another one does not work, or cannot be read. */
+function neededBy({ service, cause }: Reading): LightName | undefined {
+  if (cause === 'database') return `${service}-database`;
+  if (cause === 'broker' || cause === 'disconnected' || cause === 'blocked') return 'broker';
+  return cause === 'no-service' ? 'gateway' : undefined;
+}
+
+/** A light that is not good, and those that are not good only because of it. */
+export interface Cause {
+  light: Light;
+  follow: Light[];
+}
+
+/**
+ * The lights that are not good, under their causes: a light that needs another one which is not
+ * good either follows from it, and so does one that says the same as an earlier one. Where
+ * neither database answers, they are one server.
+ */
+export function causesOf(lights: Light[]): Cause[] {
+  const wrong = lights.filter(({ state }) => state !== 'good');
+  const find = (name: LightName | undefined) => wrong.find((light) => light.name === name);
+  const rootOf = (light: Light): Light => {
+    const needed =
+      light.name === 'notifications-database' && !light.needs && !find('reports-database')?.needs ? 'reports-database' : light.needs;
+    const root = find(needed);
+    return root ? rootOf(root) : (wrong.find(({ causes }) => causes.join() === light.causes.join()) ?? light);
+  };
+  const roots = wrong.filter((light) => rootOf(light) === light);
+  return roots.map((light) => ({ light, follow: wrong.filter((each) => each !== light && rootOf(each) === light) }));
 }
 
 /** The nodes of a broker that does its work, where the service may see them. */
@@ -124,7 +159,7 @@ function readingOf(health: Health, service: Service, name: PartName): Reading | 
 
 /** The way from this page to both services, which the page alone can see. */
 function gateway(health: Health): Light {
-  const light = { name: 'gateway', path: LIGHTS.gateway.path } as const;
+  const light = { name: 'gateway', path: LIGHTS.gateway.path, needs: undefined } as const;
   const answered = Math.max(...SERVICES.map((service) => health[service].answeredAt ?? 0));
   const readAt = answered > 0 ? new Date(answered) : undefined;
   const missing = SERVICES.flatMap((service) => (health[service].missing ? [{ service, ...health[service].missing }] : []));

@@ -37,7 +37,10 @@ async function show() {
 async function upload(content: string) {
   const input = root.querySelector<HTMLInputElement>('input[type=file]')!;
   Object.defineProperty(input, 'files', { value: [new File([content], 'areas.geojson')], configurable: true });
-  await act(() => void input.dispatchEvent(new Event('change', { bubbles: true })));
+  await act(async () => {
+    input.dispatchEvent(new Event('change', { bubbles: true }));
+    await settled();
+  });
   await act(async () => {
     root.querySelector('form')!.dispatchEvent(new Event('submit', { bubbles: true, cancelable: true }));
     await settled();
@@ -81,13 +84,59 @@ test('a file replaces the areas that were shown', async () => {
   expect(sent).toEqual([['/reports/areas', '"7"', 'application/geo+json', 'areas.geojson']]);
 });
 
-test('each fault of a file is shown with its place', async () => {
-  const detail = 'feature 3 ("east"), ring 0, point 12: the ring is not closed: the last point must be the first';
-  serve(reportService, 'PUT', () => refused(400, 'invalid-input', [{ pointer: '/features/3/geometry/coordinates/0/12', detail }]));
+test('each fault of a file is shown by the name of its area, and one without a code as the service says it', async () => {
+  serve(reportService, 'PUT', () =>
+    refused(400, 'invalid-input', [
+      { pointer: '/features/0/geometry/coordinates/0/12', detail: 'feature 0: …', code: 'open' },
+      { pointer: '/features/7', detail: 'feature 7: something new' },
+    ]),
+  );
   await show();
-  await upload('{}');
-  expect(text()).toContain(detail);
-  expect(text()).toContain('/features/3/geometry/coordinates/0/12');
+  await upload(gis);
+  expect(text()).toContain('BOGOR BARAT: The border is not closed: its last point must be the first. (ring 1, point 13)');
+  expect(text()).toContain('feature 7: something new');
+});
+
+const kecamatan = (code: number, name: string) => ({
+  type: 'Feature',
+  geometry: null,
+  properties: { OBJECTID: 1, KODE_KEC: code, NAMOBJ: name, LUAS: 3.5 },
+});
+/** As a program of maps exports it. */
+const gis = JSON.stringify({ type: 'FeatureCollection', features: [kecamatan(327101, 'BOGOR BARAT'), kecamatan(327102, 'BOGOR TIMUR')] });
+
+test('codes and names come from the properties that are chosen', async () => {
+  let sent = '';
+  serve(reportService, 'PUT', (_, { body }) => {
+    sent = body as string;
+    return { data: settings(), response: new Response(null, { status: 200 }) };
+  });
+  await show();
+  const input = root.querySelector<HTMLInputElement>('input[type=file]')!;
+  Object.defineProperty(input, 'files', { value: [new File([gis], 'kecamatan.geojson')], configurable: true });
+  await act(async () => {
+    input.dispatchEvent(new Event('change', { bubbles: true }));
+    await settled();
+  });
+  expect([...root.querySelectorAll('select')].map(({ value }) => value)).toEqual(['KODE_KEC', 'NAMOBJ', 'NAMOBJ']);
+  await act(() => {
+    const code = root.querySelector('select')!;
+    code.value = 'NAMOBJ';
+    code.dispatchEvent(new Event('change', { bubbles: true }));
+  });
+  expect(root.querySelector('fieldset')!.textContent).toContain('BOGOR-BARAT');
+  await act(async () => {
+    root.querySelector('form')!.dispatchEvent(new Event('submit', { bubbles: true, cancelable: true }));
+    await settled();
+  });
+  expect(JSON.parse(sent)).toEqual({
+    type: 'FeatureCollection',
+    features: ['BARAT', 'TIMUR'].map((side) => ({
+      type: 'Feature',
+      geometry: null,
+      properties: { code: `BOGOR-${side}`, names: { en: `BOGOR ${side}`, id: `BOGOR ${side}` } },
+    })),
+  });
 });
 
 test('a file that is too large is not sent', async () => {

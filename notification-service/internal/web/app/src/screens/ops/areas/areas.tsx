@@ -1,14 +1,18 @@
 import { useEffect, useState } from 'preact/hooks';
 
-import { Failure, must, reportService, type AreaSettings, type ScheduleRun } from '../../../api/client';
-import { number, t, tn } from '../../../lang/console';
+import { must, reportService, type AreaSettings, type Problem, type ScheduleRun } from '../../../api/client';
+import { isWord, number, t, tn } from '../../../lang/console';
 import { toast } from '../../../state/toasts';
+import { useAct } from '../../../ui/act';
+import { Choice } from '../../../ui/field';
 import { usePoll } from '../../../ui/poll';
 import { Fault } from '../../../ui/problem';
 import { href } from '../../../ui/router';
 import { Acts } from '../acts';
 import { languageName } from '../categories/fields';
+import { Faults } from '../faults';
 import { Waiting } from '../waiting';
+import { convert, featuresOf, guess, isReady, placeOf, propertiesOf, read, type Chosen } from './file';
 
 /** The greatest length that the service takes. */
 const MAX_BYTES = 5 * 1024 * 1024;
@@ -19,7 +23,7 @@ interface Known extends AreaSettings {
   run: ScheduleRun | undefined;
 }
 
-async function read(): Promise<Known> {
+async function readAreas(): Promise<Known> {
   let tag = '*';
   const settings = await must(
     reportService.GET('/reports/areas', { params: { query: { geometry: 'none' } } }).then((got) => {
@@ -34,11 +38,10 @@ async function read(): Promise<Known> {
 
 /** The city's areas: which there are, a file that replaces them, and what is wrong with it. */
 export function Areas() {
-  const known = usePoll(read);
+  const known = usePoll(readAreas);
   const areas = known.value;
   return (
-    <section class="stack narrow" aria-labelledby="areas">
-      <h2 id="areas">{t('areas')}</h2>
+    <section class="stack narrow" aria-label={t('areas')}>
       <p class="quiet">{t('areas.hint')}</p>
       {areas ? <Fault error={known.error} retry={known.refresh} /> : <Waiting error={known.error} retry={known.refresh} />}
       {areas && (
@@ -108,37 +111,43 @@ interface UploadProps {
   onDone(): void;
 }
 
+/** A file that was chosen, and the list that it is to replace. */
+interface Content {
+  file: File;
+  tag: string;
+  features: ReturnType<typeof featuresOf>;
+  /** Where its codes and names are; absent where the service finds them. */
+  chosen: Chosen | undefined;
+}
+
 /** A file that replaces all areas. It is for those that were shown when it was chosen. */
 function Upload({ tag, languages, onDone }: UploadProps) {
-  const [file, setFile] = useState<{ content: File; tag: string }>();
-  const [error, setError] = useState<unknown>();
-  const [sending, setSending] = useState(false);
-  useEffect(() => setError(undefined), [file]);
-  const tooLarge = (file?.content.size ?? 0) > MAX_BYTES;
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    if (!file || tooLarge || sending) return;
-    setSending(true);
-    try {
-      const { left_out = 0 } = await must(
-        reportService.PUT('/reports/areas', {
-          params: { header: { 'If-Match': file.tag } },
-          headers: { 'Content-Type': 'application/geo+json' },
-          body: file.content as never,
-          bodySerializer: (body) => body,
-        }),
-      );
-      setFile(undefined);
-      toast(left_out > 0 ? tn('areas.saved-without', left_out) : t('areas.saved'));
-      onDone();
-    } catch (failure) {
-      setError(failure);
-    }
-    setSending(false);
+  const [content, setContent] = useState<Content>();
+  const { busy, error, setError, submits } = useAct();
+  useEffect(() => setError(undefined), [content]);
+  const tooLarge = (content?.file.size ?? 0) > MAX_BYTES;
+  const take = async (file: File | undefined) => {
+    if (!file) return setContent(undefined);
+    const features = file.size > MAX_BYTES ? [] : featuresOf(await file.text());
+    setContent({ file, tag, features, chosen: isReady(features) ? undefined : guess(features, languages) });
   };
-  const faults = error instanceof Failure ? (error.problem?.errors ?? []) : [];
+  const submit = submits(async () => {
+    if (!content || tooLarge) return;
+    const { file, features, chosen } = content;
+    const { left_out = 0 } = await must(
+      reportService.PUT('/reports/areas', {
+        params: { header: { 'If-Match': content.tag } },
+        headers: { 'Content-Type': 'application/geo+json' },
+        body: (chosen ? convert(features, chosen) : file) as never,
+        bodySerializer: (body) => body,
+      }),
+    );
+    setContent(undefined);
+    toast(left_out > 0 ? tn('areas.saved-without', left_out) : t('areas.saved'));
+    onDone();
+  });
   return (
-    <form class="panel stack" onSubmit={(event) => void submit(event)}>
+    <form class="panel stack" onSubmit={submit}>
       <label class="field">
         <span>{t('areas.file')}</span>
         <input
@@ -147,32 +156,83 @@ function Upload({ tag, languages, onDone }: UploadProps) {
           required
           accept=".geojson,.json,application/geo+json"
           aria-describedby="areas-file-hint"
-          onChange={({ currentTarget: { files } }) => setFile(files?.[0] && { content: files[0], tag })}
+          onChange={({ currentTarget: { files } }) => void take(files?.[0])}
         />
       </label>
       <p id="areas-file-hint" class="quiet">
         {t('areas.file-hint', { languages: languages.map(languageName).join(', ') })}
       </p>
+      {content?.chosen && <Choose content={content} chosen={content.chosen} onChoose={(chosen) => setContent({ ...content, chosen })} />}
       {tooLarge && (
         <p class="fault" role="alert">
           {t('areas.too-large')}
         </p>
       )}
-      <Fault error={error} />
-      {faults.length > 0 && (
-        <ul class="faults">
-          {faults.map(({ pointer, detail }) => (
-            <li key={pointer}>
-              {detail} <code>{pointer}</code>
-            </li>
-          ))}
-        </ul>
-      )}
+      <Faults error={error} told={(fault) => told(fault, content)} />
       <p class="bar">
-        <button class="primary" disabled={sending}>
+        <button class="primary" disabled={busy}>
           {t('areas.replace')}
         </button>
       </p>
     </form>
   );
+}
+
+/** Which properties of the file have the codes and the names, with what that makes of its first areas. */
+function Choose({ content: { features }, chosen, onChoose }: { content: Content; chosen: Chosen; onChoose(chosen: Chosen): void }) {
+  const all = propertiesOf(features);
+  if (all.length === 0) return null;
+  const property = (label: string, value: string, choose: (name: string) => void) => (
+    <Choice
+      key={label}
+      label={label}
+      value={value}
+      options={all.map((name) => [name, `${name}: ${String(features[0]?.properties?.[name])}`])}
+      onValue={choose}
+    />
+  );
+  return (
+    <fieldset class="bare">
+      <legend>{t('areas.choose')}</legend>
+      <p class="quiet">{t('areas.choose-hint')}</p>
+      <div class="options">
+        {property(t('areas.code'), chosen.code, (code) => onChoose({ ...chosen, code }))}
+        {Object.entries(chosen.names).map(([language, name]) =>
+          property(t('areas.name-in', { language: languageName(language) }), name, (other) =>
+            onChoose({ ...chosen, names: { ...chosen.names, [language]: other } }),
+          ),
+        )}
+      </div>
+      <ul class="quiet" aria-live="polite">
+        {features.slice(0, SHOWN).map((feature, i) => {
+          const { code, names } = read(feature, chosen);
+          return (
+            <li key={i}>
+              <code>{code}</code> {[...new Set(Object.values(names))].join(' · ')}
+            </li>
+          );
+        })}
+        {features.length > SHOWN && <li>{tn('areas.more', features.length - SHOWN)}</li>}
+      </ul>
+    </fieldset>
+  );
+}
+
+/** So many of a file's areas show what is chosen. */
+const SHOWN = 4;
+
+/** A fault in the reader's language, by the name of the area, with the ring and the point counted from 1. */
+function told({ pointer, detail, code }: NonNullable<Problem['errors']>[number], content: Content | undefined): string {
+  const key = `areas.fault.${code}`;
+  if (!code || !isWord(key)) return detail;
+  const { area, ring, point } = placeOf(pointer);
+  const feature = area === undefined ? undefined : content?.features[area];
+  const properties =
+    feature && (content?.chosen ? read(feature, content.chosen) : (feature.properties as Partial<ReturnType<typeof read>> | null));
+  const name =
+    Object.values(properties?.names ?? {}).find(Boolean) ||
+    properties?.code ||
+    (area !== undefined && t('areas.number', { number: number(area + 1) }));
+  const where = point !== undefined && t('areas.place', { ring: number((ring ?? 0) + 1), point: number(point + 1) });
+  return [name && `${name}:`, t(key), where && `(${where})`].filter(Boolean).join(' ');
 }

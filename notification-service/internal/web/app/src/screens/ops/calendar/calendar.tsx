@@ -4,20 +4,26 @@ import { Failure, must, reportService, type Calendar, type Shift } from '../../.
 import { t } from '../../../lang/console';
 import { inUse } from '../../../state/categories';
 import { createEdited, useEdited } from '../../../state/setting';
-import { toast } from '../../../state/toasts';
-import { Discard } from '../../../ui/discard';
+import { Field } from '../../../ui/field';
 import { Fault } from '../../../ui/problem';
 import { weekdayName } from '../../../ui/time';
-import { Acts, Fields } from '../acts';
+import { Acts } from '../acts';
+import { SettingForm } from '../setting-form';
 import { Holidays } from './holidays';
 
 const DAYS: Shift['day'][] = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'];
 const OFFICE_HOURS = { from: '08:00', to: '16:00' };
+const WORKDAYS = DAYS.slice(0, 5);
 /** The end of a day, which a clock shows as its beginning. */
 const DAY_END = '24:00';
 const MIDNIGHT = '00:00';
 /** A year of hours, as the server takes it. */
 const MAX_HOURS = 8784;
+
+/** Whether it is the calendar with which every city begins: it counts nights and Sundays, in no city's time. */
+export const isFirst = ({ zone, shifts }: Calendar) =>
+  zone === 'UTC' && shifts.length === DAYS.length && shifts.every(({ from, to }) => from === MIDNIGHT && to === DAY_END);
+const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export const edited = createEdited<Calendar>(() => must(reportService.GET('/reports/calendar')));
 
@@ -45,90 +51,95 @@ export function CityCalendar() {
     change({ shifts: working.flatMap((day) => own.map(({ from, to }) => ({ day, from, to }))) });
   };
   const wrong = DAYS.some((day) => faultOf(shifts.filter((shift) => shift.day === day)));
-  const submit = (event: Event) => {
-    event.preventDefault();
-    setTried(true);
-    if (wrong || shifts.length === 0) return;
-    must(reportService.PUT('/reports/calendar', { body: calendar })).then((saved) => {
-      edited.show(saved);
-      toast(t('calendar.saved'));
-    }, edited.fail);
-  };
   const zoneRefused = error instanceof Failure && error.fault('/zone');
   return (
-    <form class="stack narrow" onSubmit={submit}>
-      <p class="quiet">{t('calendar.hint')}</p>
-      <Fields>
-        <label class="field panel">
-          <span>{t('calendar.zone')}</span>
-          <input
-            required
-            list="zones"
-            maxLength={64}
-            autocomplete="off"
-            value={zone}
-            onInput={(event) => change({ zone: event.currentTarget.value.trim() })}
+    <SettingForm
+      edited={edited}
+      put={(body) => must(reportService.PUT('/reports/calendar', { body }))}
+      hint={t('calendar.hint')}
+      save={t('calendar.save')}
+      saved={t('calendar.saved')}
+      explained={Boolean(zoneRefused)}
+      ready={() => {
+        setTried(true);
+        return !wrong && shifts.length > 0;
+      }}
+    >
+      {isFirst(calendar) && (
+        <Acts>
+          <p class="note">
+            {t('calendar.first')}{' '}
+            <button
+              type="button"
+              class="link"
+              onClick={() => change({ zone: here, shifts: WORKDAYS.map((day) => ({ day, ...OFFICE_HOURS })) })}
+            >
+              {t('calendar.first.do', { ...OFFICE_HOURS, zone: here })}
+            </button>
+          </p>
+        </Acts>
+      )}
+      <label class="field panel">
+        <span>{t('calendar.zone')}</span>
+        <input
+          required
+          list="zones"
+          maxLength={64}
+          autocomplete="off"
+          value={zone}
+          onInput={(event) => change({ zone: event.currentTarget.value.trim() })}
+        />
+        <datalist id="zones">
+          {Intl.supportedValuesOf('timeZone').map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
+        {zoneRefused && (
+          <small class="fault" role="alert">
+            {t('calendar.zone.refused')}
+          </small>
+        )}
+      </label>
+      <section class="panel stack" aria-labelledby="hours">
+        <h2 id="hours">{t('calendar.hours')}</h2>
+        <p class="quiet">{t('calendar.hours.hint')}</p>
+        {DAYS.map((day, i) => (
+          <Day
+            key={day}
+            name={weekdayName(i)}
+            shifts={shifts.filter((shift) => shift.day === day)}
+            onChange={(own) =>
+              change({ shifts: [...shifts.filter((shift) => shift.day !== day), ...own.map((span) => ({ ...span, day }))] })
+            }
+            onSpread={spread}
           />
-          <datalist id="zones">
-            {Intl.supportedValuesOf('timeZone').map((name) => (
-              <option key={name} value={name} />
-            ))}
-          </datalist>
-          {zoneRefused && (
-            <small class="fault" role="alert">
-              {t('calendar.zone.refused')}
-            </small>
-          )}
-        </label>
-        <section class="panel stack" aria-labelledby="hours">
-          <h2 id="hours">{t('calendar.hours')}</h2>
-          <p class="quiet">{t('calendar.hours.hint')}</p>
-          {DAYS.map((day, i) => (
-            <Day
-              key={day}
-              name={weekdayName(i)}
-              shifts={shifts.filter((shift) => shift.day === day)}
-              onChange={(own) =>
-                change({ shifts: [...shifts.filter((shift) => shift.day !== day), ...own.map((span) => ({ ...span, day }))] })
-              }
-              onSpread={spread}
-            />
-          ))}
-          {tried && shifts.length === 0 && (
-            <p class="fault" role="alert">
-              {t('calendar.never-works')}
-            </p>
-          )}
-        </section>
-        <Holidays days={calendar.holidays} onChange={(holidays) => change({ holidays })} />
-        <section class="panel stack" aria-labelledby="targets">
-          <h2 id="targets">{t('calendar.targets')}</h2>
-          <p class="quiet">{t('calendar.targets.hint')}</p>
-          {targeted.map(({ id, name }) => (
-            <label key={id} class="field">
-              <span>{name}</span>
-              <input
-                type="number"
-                inputMode="numeric"
-                min={1}
-                max={MAX_HOURS}
-                step={1}
-                placeholder={t('calendar.no-target')}
-                value={targets.find(({ category_id }) => category_id === id)?.hours ?? ''}
-                onInput={(event) => setHours(id, event.currentTarget.valueAsNumber)}
-              />
-            </label>
-          ))}
-        </section>
-      </Fields>
-      {!zoneRefused && <Fault error={error} />}
-      <Acts>
-        <p class="bar">
-          <button class="primary">{t('calendar.save')}</button>
-          <Discard edited={edited} />
-        </p>
-      </Acts>
-    </form>
+        ))}
+        {tried && shifts.length === 0 && (
+          <p class="fault" role="alert">
+            {t('calendar.never-works')}
+          </p>
+        )}
+      </section>
+      <Holidays days={calendar.holidays} onChange={(holidays) => change({ holidays })} />
+      <section class="panel stack" aria-labelledby="targets">
+        <h2 id="targets">{t('calendar.targets')}</h2>
+        <p class="quiet">{t('calendar.targets.hint')}</p>
+        {targeted.map(({ id, name }) => (
+          <Field
+            key={id}
+            label={name}
+            type="number"
+            inputMode="numeric"
+            min={1}
+            max={MAX_HOURS}
+            step={1}
+            placeholder={t('calendar.no-target')}
+            value={targets.find(({ category_id }) => category_id === id)?.hours ?? ''}
+            onValue={(hours) => setHours(id, hours === '' ? NaN : Number(hours))}
+          />
+        ))}
+      </section>
+    </SettingForm>
   );
 }
 
@@ -151,19 +162,14 @@ function Day({ name, shifts, onChange, onSpread }: DayProps) {
       {shifts.length === 0 && <p class="quiet">{t('calendar.day-off')}</p>}
       {shifts.map(({ from, to }, i) => (
         <div key={i} class="bar span">
-          <label class="field">
-            <span>{t('calendar.from')}</span>
-            <input type="time" required value={from} onInput={(event) => put(i, { from: event.currentTarget.value })} />
-          </label>
-          <label class="field">
-            <span>{t('calendar.to')}</span>
-            <input
-              type="time"
-              required
-              value={to === DAY_END ? MIDNIGHT : to}
-              onInput={({ currentTarget: { value } }) => put(i, { to: value === MIDNIGHT ? DAY_END : value })}
-            />
-          </label>
+          <Field label={t('calendar.from')} type="time" required value={from} onValue={(from) => put(i, { from })} />
+          <Field
+            label={t('calendar.to')}
+            type="time"
+            required
+            value={to === DAY_END ? MIDNIGHT : to}
+            onValue={(value) => put(i, { to: value === MIDNIGHT ? DAY_END : value })}
+          />
           <Acts>
             <button
               type="button"

@@ -17,6 +17,7 @@ const setting = (id: number, en: string, idn: string, part: Partial<Setting> = {
   ],
   icon: 'dots',
   accepts_reports: true,
+  signposts: [],
   retired: false,
   ...part,
 });

@@ -248,6 +248,7 @@ function fieldName(field: string): string {
   if (part === 'hint') return t('categories.text-hint', { language: languageName(first) });
   if (part === 'group') return t('categories.group', { language: languageName(first) });
   if (field === 'icon') return t('categories.icon');
+  if (field === 'signposts') return t('categories.places');
   return field === 'retired' ? t('categories.retired') : t('categories.signpost.short');
 }
 

@@ -1,5 +1,5 @@
 /** The city's categories while an operator edits them: plain data, and what follows from it. */
-import type { Failure, Category, CategorySettings, NewCategory } from '../../../api/client';
+import type { Failure, Category, CategorySettings, NewCategory, Signpost } from '../../../api/client';
 
 export interface Text {
   name: string;
@@ -16,6 +16,8 @@ export interface Row {
   icon: string;
   accepts: boolean;
   retired: boolean;
+  /** Where it is not the city's, by area. */
+  signposts: Signpost[];
 }
 
 /** A field of a row, such as `icon` or `id.name`; the whole row is an empty one. */
@@ -28,13 +30,14 @@ export const textIn = (row: Row, language: string): Text => row.texts[language] 
 export const keyOf = (id: number) => `c${id}`;
 
 export function rowsOf({ categories }: CategorySettings): Row[] {
-  return categories.map(({ id, texts, icon, accepts_reports, retired }) => ({
+  return categories.map(({ id, texts, icon, accepts_reports, retired, signposts = [] }) => ({
     key: keyOf(id),
     id,
     texts: Object.fromEntries(texts.map(({ language, name, hint = '', group = '' }) => [language, { name, hint, group }])),
     icon,
     accepts: accepts_reports,
     retired,
+    signposts,
   }));
 }
 
@@ -42,10 +45,11 @@ export function rowsOf({ categories }: CategorySettings): Row[] {
 export function bodyOf(rows: Row[]): NewCategory[] {
   return rows
     .filter(({ retired }) => !retired)
-    .map(({ id, texts, icon, accepts }) => ({
+    .map(({ id, texts, icon, accepts, signposts }) => ({
       ...(id && { id }),
       icon,
       accepts_reports: accepts,
+      signposts,
       texts: Object.entries(texts)
         .map(([language, { name, hint, group }]) => ({ language, name: name.trim(), hint: hint.trim(), group: group.trim() }))
         .filter(({ name }) => name !== ''),
@@ -103,8 +107,8 @@ export function refusedFields(failure: Failure, rows: Row[]): Faults {
 
 type Flat = Record<Field, string | boolean>;
 
-function flat({ id, texts, icon, accepts, retired }: Row): Flat {
-  const fields: Flat = { id: String(id ?? ''), icon, accepts, retired };
+function flat({ id, texts, icon, accepts, retired, signposts }: Row): Flat {
+  const fields: Flat = { id: String(id ?? ''), icon, accepts, retired, signposts: JSON.stringify(signposts) };
   for (const language of Object.keys(texts).sort()) {
     for (const part of ['name', 'hint', 'group'] as const) fields[`${language}.${part}`] = texts[language]![part];
   }
@@ -113,6 +117,7 @@ function flat({ id, texts, icon, accepts, retired }: Row): Flat {
 
 /** The row with another value of a field. */
 export function withField(row: Row, field: Field, value: string | boolean): Row {
+  if (field === 'signposts') return { ...row, signposts: JSON.parse(String(value)) as Signpost[] };
   const [language = '', part] = field.split('.');
   if (!part) return { ...row, [field]: value };
   return { ...row, texts: { ...row.texts, [language]: { ...textIn(row, language), [part]: value } } };

@@ -108,7 +108,7 @@ export function createEditor() {
     /** Adds an empty category behind the others, and returns its key. */
     add(): string {
       const key = `new${++added}`;
-      rows.value = sorted([...rows.value, { key, texts: {}, icon: 'dots', accepts: true, retired: false }]);
+      rows.value = sorted([...rows.value, { key, texts: {}, icon: 'dots', accepts: true, retired: false, signposts: [] }]);
       return key;
     },
     /** Retires a category; one that nobody else has seen is gone. */

@@ -2,6 +2,7 @@ import { isWord, language, t } from '../../../lang/console';
 import { CATEGORY_ICONS } from '../../../ui/category';
 import { Icon } from '../../../ui/icons';
 import { Acts, Fields } from '../acts';
+import { SignpostFields } from './signposts';
 import { textIn, type Row, type Text } from './draft';
 import type { Editor } from './editor';
 
@@ -47,6 +48,8 @@ export function CategoryFields({ editor, row }: { editor: Editor; row: Row }) {
           />
           {t('categories.signpost')}
         </label>
+        <SignpostFields editor={editor} row={row} />
+        <Said editor={editor} row={row} field="signposts" />
         <Said editor={editor} row={row} field="" />
       </Fields>
       <Acts>

@@ -33,7 +33,13 @@ beforeEach(() => vi.restoreAllMocks());
 /** Lets the services answer with these. */
 const tell = (outbox: object, effects: object[]) => ({
   reports: serve(reportService, 'GET', () => ok(outbox)),
-  notifications: serve(notificationService, 'GET', () => ok({ entries: effects })),
+  notifications: serve(notificationService, 'GET', (path) =>
+    ok(
+      path === '/admin/webhooks'
+        ? { items: [{ id: endpoint, description: 'Work orders', url: 'https://example.org' }] }
+        : { entries: effects },
+    ),
+  ),
 });
 
 test('both sides are one story, by time, no effect before its publishing, and the report leads to the number in its stream', async () => {
@@ -88,6 +94,7 @@ test('the timeline leads to dead letters and deliveries, and says what is missin
   await act(() => render(<MessageStory path={[id]} />, root));
   await act(settled);
   expect(root.querySelectorAll('.timeline li')).toHaveLength(4);
+  expect(root.querySelector('.timeline')!.textContent).toContain('Work orders');
   expect(root.querySelector('a[href="/ops/dead-letters/17"]')).not.toBeNull();
   expect(root.querySelector(`a[href="/ops/webhooks/${endpoint}/7"]`)).not.toBeNull();
   expect(root.querySelector(`a[href="/reports/${report}"]`)).not.toBeNull();

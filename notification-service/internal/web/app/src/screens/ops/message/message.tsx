@@ -5,7 +5,7 @@ import { Copy } from '../../../ui/copy';
 import { usePoll } from '../../../ui/poll';
 import { Fault } from '../../../ui/problem';
 import { href } from '../../../ui/router';
-import { Time } from '../../../ui/time';
+import { clockTime, Time } from '../../../ui/time';
 import { TONE } from '../tone';
 import { Waiting } from '../waiting';
 import { DeliveryState, milliseconds } from '../webhooks/state';
@@ -39,16 +39,18 @@ export function MessageStory({ path: [encoded = ''] }: { path: string[] }) {
       ))}
       <ol class="timeline">
         {told.entries.map((entry, i) => (
-          <Entry key={i} entry={entry} />
+          <Entry key={i} entry={entry} endpoint={told.endpoints.get(entry.place)} />
         ))}
       </ol>
-      <ul class="stack" role="status">
-        {told.missing.map((each) => (
-          <li key={each}>
-            {t(`story.missing.${each}`)} {each === 'failed' && told.message?.last_error && <code>{told.message.last_error}</code>}
-          </li>
-        ))}
-      </ul>
+      <div role="status">
+        <ul class="stack">
+          {told.missing.map((each) => (
+            <li key={each}>
+              {t(`story.missing.${each}`)} {each === 'failed' && told.message?.last_error && <code>{told.message.last_error}</code>}
+            </li>
+          ))}
+        </ul>
+      </div>
       <p class="quiet">{t('story.no-readers')}</p>
     </article>
   );
@@ -70,7 +72,7 @@ function colour({ kind, state }: StoryEntry): string {
   return TONE.waiting;
 }
 
-function Entry({ entry }: { entry: StoryEntry }) {
+function Entry({ entry, endpoint }: { entry: StoryEntry; endpoint: string | undefined }) {
   const facts = [
     entry.attempts && t('attempts', { count: number(entry.attempts) }),
     entry.number && t('story.number', { number: number(entry.number) }),
@@ -84,12 +86,12 @@ function Entry({ entry }: { entry: StoryEntry }) {
         {t(`story.kind.${entry.kind}`)}
       </span>
       <small>
-        <Time at={entry.at} full seconds /> · <Place entry={entry} />
+        <Time at={entry.at} full seconds /> · <Place entry={entry} endpoint={endpoint} />
         {facts.length > 0 && ` · ${facts.join(' · ')}`}
         {entry.until && (
           <>
             {' · '}
-            {t('delayed.until')} <Time at={entry.until} full seconds />
+            {t('delayed.until')} <time dateTime={entry.until}>{clockTime(new Date(entry.until))}</time>
           </>
         )}
       </small>
@@ -100,9 +102,9 @@ function Entry({ entry }: { entry: StoryEntry }) {
 }
 
 /** Where it happened, with the way there if there is one. */
-function Place({ entry: { place, kind, dead_letter_id, delivery_id } }: { entry: StoryEntry }) {
+function Place({ entry: { place, kind, dead_letter_id, delivery_id }, endpoint }: { entry: StoryEntry; endpoint: string | undefined }) {
   if (dead_letter_id) return <a href={href(`ops/dead-letters/${dead_letter_id}`)}>{place}</a>;
-  if (delivery_id) return <a href={href(`ops/webhooks/${place}/${delivery_id}`)}>{t('story.webhook')}</a>;
+  if (delivery_id) return <a href={href(`ops/webhooks/${place}/${delivery_id}`)}>{endpoint ?? t('story.webhook')}</a>;
   if (place === 'outbox') return <a href={href('ops/outbox')}>{t('outbox')}</a>;
   return <>{kind === 'numbered' ? t('story.officials') : place}</>;
 }

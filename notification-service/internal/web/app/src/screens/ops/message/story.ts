@@ -1,5 +1,6 @@
 /** One message's way through both services, by time, and what of it is missing. */
 import { must, notificationService, reportService, type OutboxMessage, type StoryEntry } from '../../../api/client';
+import { hostOf } from '../webhooks/state';
 
 /** The answer of a service, or why there is none. */
 interface Side {
@@ -18,6 +19,8 @@ export interface Story {
   /** Why one side, or both, said nothing. */
   errors: unknown[];
   missing: Missing[];
+  /** The names of webhook endpoints by their ids, where one has a part in it. */
+  endpoints: Map<string, string>;
 }
 
 /** Steps that have not happened, or are not known any longer. */
@@ -44,7 +47,16 @@ export async function readStory(id: string): Promise<Story> {
     entries,
     errors: [outbox.error, effects.error].filter((error) => error !== undefined),
     missing: missingOf(outbox, effects),
+    endpoints: entries.some(({ delivery_id }) => delivery_id) ? await readEndpoints() : new Map(),
   };
+}
+
+/** There is a story without their names. */
+async function readEndpoints(): Promise<Map<string, string>> {
+  const { items } = await must(notificationService.GET('/admin/webhooks', { params: { query: { limit: 100 } } })).catch(() => ({
+    items: [],
+  }));
+  return new Map(items.map(({ id, description, url }) => [id, description || hostOf(url)]));
 }
 
 /**

@@ -79,9 +79,9 @@ test('a message that got lost leads to its story, and is published again', async
   const requests = tell([group('notifications', { missing: 1 })], [[message(1)]]);
   const root = await shown();
   expect([...root.querySelectorAll('h3')].map(({ textContent }) => textContent)).toEqual([
-    'photos',
-    'notifications',
     'Messages that were not found',
+    'notifications',
+    'photos',
   ]);
   expect(root.querySelector<HTMLAnchorElement>('.rows a')!.href).toContain(`ops/messages/${message(1).message_id}`);
   await act(() => button('Publish again').click());

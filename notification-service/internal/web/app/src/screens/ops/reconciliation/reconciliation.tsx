@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 
-import { number, t, type Word } from '../../../lang/console';
+import { number, t, tn, type Word } from '../../../lang/console';
 import { Copy } from '../../../ui/copy';
 import { usePoll } from '../../../ui/poll';
 import { Fault } from '../../../ui/problem';
@@ -24,13 +24,27 @@ interface Act {
 const republishing = (run: Act['run']): Act => ({ title: 'republish', hint: 'republish.hint', run });
 const closing = (run: Act['run']): Act => ({ title: 'loss.close', hint: 'loss.close.hint', run });
 
-/** Whether each group of consumers has what was published, and which messages it has not found. */
+/** A group that has had nothing to compare for so long is late. */
+const LATE_SECONDS = 300;
+
+const needsHand = ({ missing, unknown, gap, late_seconds }: Group) => missing + unknown + gap > 0 || late_seconds > LATE_SECONDS;
+
+/** Which messages groups of consumers have not found of those published, and then the groups that have found all. */
 export function Reconciliation() {
   const found = usePoll(readFound);
   const [act, setAct] = useState<Act>();
   const [outcome, setOutcome] = useState<Outcome>();
   if (!found.value) return <Waiting error={found.error} retry={found.refresh} />;
   const { groups, messages, more, errors } = found.value;
+  const good = groups.filter((group) => !needsHand(group));
+  const summary = (group: Group) => (
+    <Summary
+      key={group.group}
+      group={group}
+      onRepublish={() => setAct(republishing((reason) => republishAll(group, reason)))}
+      onClose={() => setAct(closing((reason) => closeAll(group, reason)))}
+    />
+  );
   return (
     <section class="stack" aria-labelledby="reconciliation">
       <h2 id="reconciliation">{t('reconciliation')}</h2>
@@ -38,17 +52,9 @@ export function Reconciliation() {
       {[found.error, ...errors].map((error, i) => (
         <Fault key={i} error={error} retry={found.refresh} />
       ))}
-      {groups.map((group) => (
-        <Summary
-          key={group.group}
-          group={group}
-          onRepublish={() => setAct(republishing((reason) => republishAll(group, reason)))}
-          onClose={() => setAct(closing((reason) => closeAll(group, reason)))}
-        />
-      ))}
       <p role="status">{outcome && told(outcome)}</p>
-      <h3>{t('reconciliation.messages')}</h3>
       {messages.length === 0 && <p class="empty">{t('reconciliation.none')}</p>}
+      {messages.length > 0 && <h3>{t('reconciliation.messages')}</h3>}
       <ul class="rows">
         {messages.map((message) => (
           <Row
@@ -60,6 +66,11 @@ export function Reconciliation() {
         ))}
       </ul>
       {more && <p class="quiet">{t('reconciliation.more')}</p>}
+      {groups.filter(needsHand).map(summary)}
+      <details class="parts">
+        <summary>{tn('reconciliation.good', good.length)}</summary>
+        <div class="stack">{good.map(summary)}</div>
+      </details>
       {act && (
         <Reason
           title={t(act.title)}
@@ -109,7 +120,7 @@ function Summary({ group, onRepublish, onClose }: Acting & { group: Group }) {
         <Figure
           label={t('reconciliation.until')}
           value={group.compared_until ? clockTime(new Date(group.compared_until)) : '–'}
-          warn={group.late_seconds > 300}
+          warn={group.late_seconds > LATE_SECONDS}
         />
       </dl>
     </section>

@@ -4,11 +4,9 @@ import { must, reportService, type Report } from '../api/client';
 import { t } from '../lang/i18n';
 import { followed, loadFollowed } from '../state/follows';
 import { createList, noFilters } from '../state/list';
-import { Badge } from '../ui/badge';
+import { uniqueById } from '../state/unique';
 import { Fault } from '../ui/problem';
-import { href } from '../ui/router';
-import { Time } from '../ui/time';
-import { Cards, Nothing } from './reports/cards';
+import { Card, Cards, Nothing } from './reports/cards';
 
 const list = createList('mine', 'brief');
 
@@ -28,39 +26,41 @@ export function MineScreen() {
   );
 }
 
-/** Each is fetched by itself: so many at a time. */
+/** So many more at a time. */
 const AT_ONCE = 20;
 
 function Followed() {
-  const [reports, setReports] = useState<Report[]>([]);
+  const [known, setKnown] = useState<Report[]>([]);
   const [most, setMost] = useState(AT_ONCE);
   const [error, setError] = useState<unknown>();
-  const load = () => loadFollowed().then(() => setError(undefined), setError);
-  useEffect(() => void load(), []);
-  const all = followed.value ?? [];
-  useEffect(() => {
-    const each = all
-      .slice(0, most)
-      .map((id) => must(reportService.GET('/reports/{id}', { params: { path: { id } } })).catch(() => undefined));
-    void Promise.all(each).then((found) => setReports(found.filter((report) => report !== undefined)));
-  }, [followed.value, most]);
-  if (error) return <Fault error={error} retry={() => void load()} />;
-  if (reports.length === 0) return null;
+  const all = followed.value;
+  const load = async () => {
+    try {
+      if (!all) return await loadFollowed();
+      const id = all.slice(0, most).filter((each) => !known.some((report) => report.id === each));
+      if (id.length > 0) {
+        const { reports } = await must(reportService.GET('/reports', { params: { query: { id, limit: AT_ONCE, brief: true } } }));
+        setKnown((before) => uniqueById([...before, ...reports]));
+      }
+      setError(undefined);
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  useEffect(() => void load(), [all, most]);
+  // One that is hidden is not among the answers, and is followed all the same.
+  const reports = (all ?? []).flatMap((id) => known.filter((report) => report.id === id));
+  if (reports.length === 0) return <Fault error={error} retry={() => void load()} />;
   return (
     <section class="stack">
       <h2>{t('followed')}</h2>
-      <ul class="rows">
+      <ul class="cards">
         {reports.map((report) => (
-          <li key={report.id}>
-            <a href={href(`reports/${report.id}`)}>{report.title}</a>
-            <span class="meta">
-              <Badge status={report.status} />
-              <Time at={report.updated_at} />
-            </span>
-          </li>
+          <Card key={report.id} report={report} />
         ))}
       </ul>
-      {all.length > most && (
+      <Fault error={error} retry={() => void load()} />
+      {all && all.length > most && (
         <button type="button" class="wide" onClick={() => setMost(most + AT_ONCE)}>
           {t('more')}
         </button>

@@ -1,7 +1,17 @@
 /** One report that stays current while it is shown. */
 import { batch, signal } from '@preact/signals';
 
-import { Failure, must, reportService, type FeedEvent, type HistoryEntry, type Report, type Status, type VoteType } from '../api/client';
+import {
+  Failure,
+  must,
+  reportService,
+  type Correction,
+  type FeedEvent,
+  type HistoryEntry,
+  type Report,
+  type Status,
+  type VoteType,
+} from '../api/client';
 import { debounce } from '../live/batch';
 import { randomKey } from './draft';
 import { applyEvents, watchFeed } from './feed';
@@ -87,6 +97,13 @@ export function createReport(id: string) {
   /** Takes one's own report back. */
   const withdraw = async () => show(await must(reportService.DELETE('/reports/{id}', path)));
 
+  /** Corrects one's own report, as it is here. */
+  const correct = async (body: Correction) => {
+    const params = { path: { id }, header: { 'If-Match': `"${report.value?.version}"` } };
+    show(await must(reportService.PATCH('/reports/{id}', { params, body })));
+    refresh();
+  };
+
   const reply = async (text: string) => {
     await replyToReport(id, text);
     await load();
@@ -96,7 +113,7 @@ export function createReport(id: string) {
     const ends = [watchFeed({ onEvents, onGap: refresh }), watchDialogue(id, refresh)];
     return () => ends.forEach((end) => end());
   };
-  return { report, history, error, load, vote, changeStatus, hideName, withdraw, reply, watch };
+  return { report, history, error, load, vote, changeStatus, hideName, withdraw, correct, reply, watch };
 }
 
 export type OpenReport = ReturnType<typeof createReport>;

@@ -19,6 +19,7 @@ export function describe(event: Notification | FeedEvent): string {
       if (event.action === 'hidden' && event.note) return t('event.hidden-for', { reason: event.note });
       return event.action === 'private' ? t('private') : t(`event.moderated.${event.action ?? 'hidden'}`);
     case 'report.corrected': {
+      if (event.by_reporter) return t('event.corrected.own');
       if (!event.previous_category_id) return t('event.corrected.place');
       const words = { category: categoryOf(event) };
       return t(event.place_moved ? 'event.corrected.both' : 'event.corrected.category', words);

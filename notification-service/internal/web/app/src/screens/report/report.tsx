@@ -1,17 +1,16 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 
 import { Failure, type Report } from '../../api/client';
 import { t } from '../../lang/i18n';
-import { Directions } from '../../map/directions';
-import { located } from '../../map/points';
-import { Map } from '../../map/map';
+import { hasPlace, Where } from '../../map/where';
 import { Gallery } from '../../photos/gallery';
 import { categoryName } from '../../state/categories';
 import { config } from '../../state/config';
 import { follow, followed, loadFollowed } from '../../state/follows';
 import { markReport, notifications } from '../../state/notifications';
 import { createReport, type OpenReport } from '../../state/report';
-import { session } from '../../state/session';
+import { isOfficial, session } from '../../state/session';
 import { toast } from '../../state/toasts';
 import { Badge } from '../../ui/badge';
 import { Icon } from '../../ui/icons';
@@ -31,6 +30,7 @@ const Moderation = lazily(async () => (await import('../../moderation/moderation
 const Comments = lazily(async () => (await import('../../comments/comments')).Comments);
 const ReporterPart = lazily(async () => (await import('../../dialogue/reporter')).ReporterPart, true);
 const HideNameForm = lazily(async () => (await import('./hide-name')).HideNameForm);
+const CorrectForm = lazily(async () => (await import('./correct')).CorrectForm);
 const WithdrawForm = lazily(async () => (await import('./withdraw')).WithdrawForm);
 const AbuseForm = lazily(async () => (await import('../../moderation/abuse')).AbuseForm);
 
@@ -56,7 +56,7 @@ export function ReportScreen({ path: [, id = ''] }: { path: string[] }) {
         <>
           <div class="report-main">
             <Head open={open} report={report} />
-            {report.hidden_reason && session.value?.role !== 'official' && (
+            {report.hidden_reason && !isOfficial() && (
               <p class="note" role="status">
                 {report.withdrawn_at ? t('report.withdrawn-mine') : t('report.hidden', { reason: report.hidden_reason })}
               </p>
@@ -65,7 +65,7 @@ export function ReportScreen({ path: [, id = ''] }: { path: string[] }) {
             <p class="story">{report.description}</p>
             <Gallery report={report} />
             {!report.hidden_reason && !isPrivate(report) && <Votes open={open} report={report} />}
-            {session.value?.role === 'official' && (
+            {isOfficial() && (
               <>
                 {!report.hidden_reason && <StatusForm open={open} report={report} />}
                 <Moderation report={report} onDone={() => void open.load()} />
@@ -74,7 +74,12 @@ export function ReportScreen({ path: [, id = ''] }: { path: string[] }) {
           </div>
           <aside class="stack">
             <Timeline history={open.history.value} />
-            <Where report={report} />
+            {hasPlace(report) && (
+              <section aria-labelledby="where">
+                <h2 id="where">{t('report.where')}</h2>
+                <Where report={report} />
+              </section>
+            )}
           </aside>
         </>
       ) : (
@@ -116,9 +121,26 @@ function Head({ open, report }: { open: OpenReport; report: Report }) {
             <Icon name="share" /> {t('report.share')}
           </button>
         )}
-        {report.mine && report.privacy_level === 'public' && <HideName open={open} />}
-        {report.mine && report.status === 'pending' && !report.withdrawn_at && <Withdraw open={open} />}
-        {session.value?.role !== 'official' && session.value?.role !== 'auditor' && !report.mine && <ReportAbuse id={report.id} />}
+        {report.mine && report.privacy_level === 'public' && (
+          <Asking name={t('hide-name')} title={t('hide-name.title')}>
+            {(onClose) => <HideNameForm hide={open.hideName} onClose={onClose} />}
+          </Asking>
+        )}
+        {report.mine && report.status === 'pending' && !report.hidden_reason && (
+          <Asking name={t('correct-own')} title={t('correct-own.title')}>
+            {(onClose) => <CorrectForm report={report} correct={open.correct} onClose={onClose} />}
+          </Asking>
+        )}
+        {report.mine && report.status === 'pending' && !report.withdrawn_at && (
+          <Asking name={t('withdraw')} title={t('withdraw.title')}>
+            {(onClose) => <WithdrawForm withdraw={open.withdraw} onClose={onClose} />}
+          </Asking>
+        )}
+        {!isOfficial() && session.value?.role !== 'auditor' && !report.mine && (
+          <Asking name={t('abuse')} title={t('abuse')}>
+            {(onClose) => <AbuseForm id={report.id} onClose={onClose} />}
+          </Asking>
+        )}
       </div>
     </header>
   );
@@ -144,67 +166,27 @@ function Follow({ id }: { id: string }) {
   );
 }
 
-/** Offers the reporter to become anonymous. */
-function HideName({ open }: { open: OpenReport }) {
-  const [asking, setAsking] = useState(false);
-  return (
-    <>
-      <button type="button" class="link" aria-haspopup="dialog" onClick={() => setAsking(true)}>
-        {t('hide-name')}
-      </button>
-      {asking && (
-        <Modal title={t('hide-name.title')} onClose={() => setAsking(false)}>
-          <HideNameForm hide={open.hideName} onClose={() => setAsking(false)} />
-        </Modal>
-      )}
-    </>
-  );
+interface AskingProps {
+  name: string;
+  title: string;
+  children(onClose: () => void): ComponentChildren;
 }
 
-/** Offers the reporter to take the report back. */
-function Withdraw({ open }: { open: OpenReport }) {
-  const [asking, setAsking] = useState(false);
-  return (
-    <>
-      <button type="button" class="link" aria-haspopup="dialog" onClick={() => setAsking(true)}>
-        {t('withdraw')}
-      </button>
-      {asking && (
-        <Modal title={t('withdraw.title')} onClose={() => setAsking(false)}>
-          <WithdrawForm withdraw={open.withdraw} onClose={() => setAsking(false)} />
-        </Modal>
-      )}
-    </>
-  );
-}
-
-/** The dialog is there at once, whatever its form takes to load: nothing of the page moves. */
-function ReportAbuse({ id }: { id: string }) {
+/** Opens a form in a dialog, which is there at once, whatever its form takes to load: nothing of the page moves. */
+function Asking({ name, title, children }: AskingProps) {
   const [open, setOpen] = useState(false);
+  const close = () => setOpen(false);
   return (
     <>
       <button type="button" class="link" aria-haspopup="dialog" onClick={() => setOpen(true)}>
-        {t('abuse')}
+        {name}
       </button>
       {open && (
-        <Modal title={t('abuse')} onClose={() => setOpen(false)}>
-          <AbuseForm id={id} onClose={() => setOpen(false)} />
+        <Modal title={title} onClose={close}>
+          {children(close)}
         </Modal>
       )}
     </>
-  );
-}
-
-function Where({ report }: { report: Report }) {
-  const points = located(report);
-  if (points.length === 0 && !report.address) return null;
-  return (
-    <section aria-labelledby="where">
-      <h2 id="where">{t('report.where')}</h2>
-      {report.address && <p>{report.address}</p>}
-      {points.length > 0 && <Map label={t('map.of-report')} points={points} onReady={(plot) => plot.lookAt(points)} />}
-      <Directions points={points} />
-    </section>
   );
 }
 

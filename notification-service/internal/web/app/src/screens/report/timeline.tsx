@@ -27,21 +27,28 @@ export function Timeline({ history }: { history: HistoryEntry[] }) {
 
 function What({ entry: { from_status, to_status, correction, kind } }: { entry: HistoryEntry }) {
   if (!from_status) return <span class="badge">{t('timeline.filed')}</span>;
-  if (correction) return <span class="badge">{t('timeline.corrected')}</span>;
+  if (correction) return <span class="badge">{t(correction.by_reporter ? 'timeline.corrected-own' : 'timeline.corrected')}</span>;
   if (kind) return <span class="badge">{t(`timeline.${kind}`)}</span>;
   if (from_status === to_status) return <span class="badge">{t('timeline.reply')}</span>;
   return <Badge status={to_status} />;
 }
 
 /** The values before and after. A place is named by its address, or only said to be another. */
-function Corrected({ correction: { category, position, address } }: { correction: NonNullable<HistoryEntry['correction']> }) {
+function Corrected({
+  correction: { category, position, address, asset, words, place },
+}: {
+  correction: NonNullable<HistoryEntry['correction']>;
+}) {
   const nameOf = (id: number) => categoryName({ category_id: id, category_name: `${id}` });
   return (
     <>
+      {words && <p>{t('timeline.corrected.words')}</p>}
+      {place && <p>{t('timeline.corrected.place-own')}</p>}
       {category && <p>{t('timeline.corrected.category', { from: nameOf(category.from), to: nameOf(category.to) })}</p>}
       {address?.from && address.to && <p>{t('timeline.corrected.address', { from: address.from, to: address.to })}</p>}
       {address && !address.from && <p>{t('timeline.corrected.address-given', { to: address.to })}</p>}
       {address && !address.to && <p>{t('timeline.corrected.address-gone', { from: address.from })}</p>}
+      {asset && <p>{t('timeline.corrected.asset', { from: asset.from || '–', to: asset.to || '–' })}</p>}
       {position && <p>{t(position.from ? 'timeline.corrected.place' : 'timeline.corrected.place-given')}</p>}
     </>
   );

@@ -63,7 +63,7 @@ beforeEach(() => {
   preferences = { email: [] };
   digest = { frequency: 'off', at: '07:00' };
   serve(notificationService, 'GET', (path) => {
-    if (path === '/me/contact') return kept ? ok(kept) : refused(404, 'not-found');
+    if (path === '/me/contact') return ok(kept);
     return ok(path === '/me/digest' ? digest : preferences);
   });
 });

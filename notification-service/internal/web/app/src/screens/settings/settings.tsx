@@ -11,6 +11,7 @@ import { Skeleton } from '../../ui/skeleton';
 import { Address } from './address';
 import { AtOnce } from './at-once';
 import { Devices } from './devices';
+import { EraseAccount } from './erase';
 import { OwnData } from './own-data';
 import { Summary } from './summary';
 
@@ -43,6 +44,7 @@ export function SettingsScreen() {
       {(mails || notified) && <AtOnce key={String(notified)} mails={mails} devices={notified} />}
       {mails && <Summary zone={contact.zone} />}
       <OwnData />
+      {session.value?.role === 'resident' && <EraseAccount />}
       <p class="quiet">
         <a href="/docs/">{t('settings.api')}</a>
       </p>

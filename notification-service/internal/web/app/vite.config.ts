@@ -4,8 +4,11 @@ import { defineConfig } from 'vitest/config';
 import { maplibre } from './maplibre.js';
 import { thirdPartyNotices } from './notices.js';
 
-// Where a stack runs, for work on the page beside it: npx vite
+// Where a stack runs, for work on the page beside it: make dev
 const { CITYCONNECT_URL = 'http://127.0.0.1:8080' } = loadEnv('', '.', 'CITYCONNECT_');
+
+/** The mixins of the sheets, by name. */
+const mixins = new Map<string, never>();
 
 /** A browser's version in the form that Lightning CSS reads. */
 const version = (major: number, minor = 0) => (major << 16) | (minor << 8);
@@ -64,23 +67,34 @@ export default defineConfig({
   // esbuild would leave light-dark() to browsers that do not know it.
   css: {
     transformer: 'lightningcss',
-    lightningcss: { targets: { chrome: version(111), firefox: version(114), safari: version(16, 4) } },
+    lightningcss: {
+      targets: { chrome: version(111), firefox: version(114), safari: version(16, 4) },
+      // @mixin and @apply, which CSS does not have yet.
+      customAtRules: { mixin: { prelude: '<custom-ident>', body: 'style-block' }, apply: { prelude: '<custom-ident>' } },
+      visitor: {
+        Rule: {
+          custom: {
+            mixin({ prelude, body }: { prelude: { value: string }; body: { value: never } }) {
+              mixins.set(prelude.value, body.value);
+              return [];
+            },
+            apply: ({ prelude }: { prelude: { value: string } }) => mixins.get(prelude.value),
+          },
+        },
+      },
+    },
   },
   server: {
     // Tests read the list of problems, and the reasons that the services write down.
     fs: { allow: ['.', '../../../clients/stream', '../../../../docs', '../../../../platform', '../../notifier', '../../webhook'] },
-    proxy: Object.fromEntries(
-      ['/docs', '/reports', '/categories', '/admin', '/notifications', '/feed', '/session', '/dev', '/config.json', '/map', '/city'].map(
-        (path) => [
-          path,
-          // A report has a page at the address of its data.
-          {
-            target: CITYCONNECT_URL,
-            bypass: ({ headers }) => (path !== '/docs' && headers.accept?.includes('text/html') ? '/index.html' : undefined),
-          },
-        ],
-      ),
-    ),
+    proxy: {
+      // All but the page's own files.
+      '^/(?:config\\.json|(?!@|src/|node_modules/|[\\w-]+\\.\\w+(?:\\?|$))\\w)': {
+        target: CITYCONNECT_URL,
+        // A report has a page at the address of its data.
+        bypass: ({ url, headers }) => (!url?.startsWith('/docs') && headers.accept?.includes('text/html') ? '/index.html' : undefined),
+      },
+    },
   },
   test: {
     environment: 'jsdom',

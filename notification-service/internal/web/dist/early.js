@@ -14,7 +14,7 @@ if (location.hash.startsWith('#/')) history.replaceState(null, '', location.hash
 // What the script will ask for first is on its way before it can ask. The
 // browser hands it over if the address is the same to the letter.
 const first = ['/config.json', '/session'];
-if (location.pathname === '/' && !location.search) first.push('/reports?limit=50&brief=true');
+if (location.pathname === '/' && !location.search) first.push('/reports?limit=20&brief=true&figures=true');
 for (const href of first) {
   document.head.append(Object.assign(document.createElement('link'), { rel: 'preload', as: 'fetch', crossOrigin: 'anonymous', href }));
 }
@@ -26,6 +26,8 @@ try {
 } catch {
   // The browser's own languages serve then.
 }
+const spoken = language ?? navigator.language;
+if (/^i[dn]\b/.test(spoken)) document.documentElement.lang = 'id';
 globalThis.earlyCategories = fetch('/categories?include=retired', {
   headers: { Accept: 'application/json', ...(language && { 'Accept-Language': language }) },
 }).catch(() => undefined);

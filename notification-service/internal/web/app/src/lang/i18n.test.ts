@@ -77,7 +77,7 @@ describe('there is a word for', () => {
   test.each([
     ['status', members<Status>({ pending: true, in_progress: true, resolved: true, rejected: true })],
     ['vote', members<VoteType>({ upvote: true, downvote: true })],
-    ['role', members<Role>({ resident: true, official: true, operator: true, auditor: true })],
+    ['role', members<Role>({ resident: true, official: true, moderator: true, operator: true, auditor: true })],
     ['dead.state', members<DeadLetter['state']>({ open: true, replaying: true, resolved: true, discarded: true })],
     ['webhooks.state', members<Webhook['state']>({ enabled: true, disabled: true })],
     ['webhooks.reason', members<NonNullable<Webhook['state_reason']>>({ operator: true, gone: true, failing: true })],

@@ -60,10 +60,12 @@ const screens: Record<string, Role> = {
   'ops/reconciliation': 'operator',
   'ops/categories': 'operator',
   'ops/areas': 'operator',
+  'ops/assets': 'operator',
   'ops/departments': 'operator',
   'ops/calendar': 'operator',
   'ops/open311': 'operator',
   'ops/guests': 'operator',
+  'ops/people': 'operator',
   'ops/city': 'operator',
 };
 

@@ -46,6 +46,7 @@ func TestGatewayAndServicesAgree(t *testing.T) {
 		{"/reports", "application/json", "Dark crossing", 200, nil},
 		{"/reports", page, `<div id="app">`, 200, browser},
 		{"/map/points?zoom=3&bbox=-180,-90,180,90", "application/json", `"points"`, 200, browser}, // which has no page
+		{"/map/assets?asset=lamps/L-7", "application/json", `"assets"`, 200, browser},
 		{"/mine", page, `<div id="app">`, 200, nil},
 		{"/nowhere", page, `<div id="app">`, 404, browser},
 		{"/nowhere", problem, "not-found", 404, []string{"Accept", "*/*"}},

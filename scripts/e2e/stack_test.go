@@ -133,7 +133,7 @@ func (c *stack) proxy() http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			target := c.notification
-			for _, prefix := range []string{"/reports", "/areas", "/categories", "/guests", "/admin/outbox", "/admin/reports", "/dev/", "/map/points", "/open-data/", "/open311/", "/photos/"} {
+			for _, prefix := range []string{"/reports", "/areas", "/categories", "/guests", "/admin/outbox", "/admin/reports", "/dev/", "/map/points", "/map/assets", "/open-data/", "/open311/", "/photos/"} {
 				// A client that asks for HTML gets a report's page, and not its data.
 				if strings.HasPrefix(r.In.URL.Path, prefix) && !strings.Contains(r.In.Header.Get("Accept"), "text/html") {
 					target = c.report

@@ -53,6 +53,8 @@ func TestGatewayAnswersWithProblems(t *testing.T) {
 		{"stream with a body above 1 MiB", "POST /feed/stream HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000\r\n\r\n", 413, "body-too-large"},
 		{"stream with a broken chunk", "POST /feed/stream HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "malformed-request"},
 		{"body above 1 MiB", "POST /reports HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000\r\n\r\n", 413, "body-too-large"},
+		{"things above 64 MiB", "PUT /reports/assets/lamps HTTP/1.1\r\nHost: a\r\nContent-Length: 68157441\r\n\r\n", 413, "body-too-large"},
+		{"reports of before above 128 MiB", "POST /admin/reports/import HTTP/1.1\r\nHost: a\r\nContent-Length: 135266305\r\n\r\n", 413, "body-too-large"},
 		{"photo above 12 MiB", "PUT /reports/1/photos/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 12582913\r\n\r\n", 413, "body-too-large"},
 		{"no replica", "GET /reports HTTP/1.1\r\nHost: a\r\n\r\n", 503, "unavailable"},
 	} {

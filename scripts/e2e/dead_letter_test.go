@@ -45,14 +45,15 @@ func TestMalformedMessageIsDeadLettered(t *testing.T) {
 		if string(letter.Body) != tt.body || letter.RoutingKey != topology.DeadLetterKey(topology.Queue(event.VoteReceivedKey)) {
 			t.Errorf("%s: the dead letter went by %q with body %s", tt.name, letter.RoutingKey, letter.Body)
 		}
-		c.awaitDeadLetter(msg.MessageId)
+		c.awaitDeadLetter(topology.Queue(event.VoteReceivedKey), msg.MessageId)
 	}
 	c.publish(ch, event.VoteReceivedKey, c.message(event.VoteReceivedKey, report, ana.ID, voteBody(report, 9)))
 	anas.check([]sight{{voted, report, 9}})
 }
 
-// awaitDeadLetter returns when operators can see the dead letter.
-func (c *stack) awaitDeadLetter(messageID string) {
+// awaitDeadLetter returns when operators can see the dead letter of that queue: the queue of
+// another group may have one of the same message.
+func (c *stack) awaitDeadLetter(queue, messageID string) {
 	c.t.Helper()
 	operator := c.userOf("operator", "operator")
 	eventually.True(c.t, "the dead letter is listed", func() bool {
@@ -61,7 +62,7 @@ func (c *stack) awaitDeadLetter(messageID string) {
 				MessageID string `json:"message_id"`
 			}
 		}
-		if operator.Do(c.t.Context(), http.MethodGet, "/admin/dlq/messages", nil, &page) != nil {
+		if operator.Do(c.t.Context(), http.MethodGet, "/admin/dlq/messages?queue="+queue, nil, &page) != nil {
 			return false
 		}
 		for _, m := range page.Items {

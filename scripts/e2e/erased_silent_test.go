@@ -29,6 +29,7 @@ func playErasure(t *testing.T, erased, leak bool) world { //nolint:funlen // eve
 	c, w := startStackWithComments(t), world{}
 	ann, olga, pavel := c.userOf("ann", "resident"), c.userOf("olga", "official"), c.userOf("pavel", "operator")
 	c.setAreas(pavel)
+	c.setAssets(pavel)
 	through, feed, other := c.spyOnExchanges(), c.listenToFeed(), openOtherSystem(t)
 	other.register(c, pavel)
 	events := 0
@@ -41,6 +42,7 @@ func playErasure(t *testing.T, erased, leak bool) world { //nolint:funlen // eve
 	fileAs := func(user *client.Client, title, privacy string) client.Report {
 		t.Helper()
 		in := draft(title)
+		in.Asset = "lamps/L-7"
 		if in.PrivacyLevel = client.PrivacyLevel(privacy); user == olga {
 			in.Source = "telephone"
 		}
@@ -92,7 +94,7 @@ func playErasure(t *testing.T, erased, leak bool) world { //nolint:funlen // eve
 					w[name+" "+when] = append(w[name+" "+when], c.answersOf(user, http.MethodGet, "/reports/"+report.ID.String()+path))
 				}
 			}
-			for _, path := range []string{"/reports", "/map/points?zoom=3&bbox=-180,-90,180,90", "/open-data/reports.csv", "/reports/export", "/reports/queue", "/reports/queue/counts", "/reports/queue/waiting",
+			for _, path := range []string{"/reports", "/map/points?zoom=3&bbox=-180,-90,180,90", "/map/assets?asset=lamps/L-7", "/open-data/reports.csv", "/reports/export", "/reports/queue", "/reports/queue/counts", "/reports/queue/waiting",
 				"/open311/v2/requests.json", "/open311/v2/servicerequestupdates.json", "/reports/queue?not_answered=true", "/reports/queue?waiting=true", "/reports/numbers?interval=day"} {
 				w[name+" "+when] = append(w[name+" "+when], c.answersOf(user, http.MethodGet, path))
 			}

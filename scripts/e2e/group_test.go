@@ -71,7 +71,7 @@ func TestAnotherGroupFailsForItself(t *testing.T) {
 		sights, ids = append(sights, sight{voted, report, version + 1}), append(ids, msg.MessageId)
 	}
 	for _, id := range ids {
-		c.awaitDeadLetter(id)
+		c.awaitDeadLetter(queue, id)
 	}
 	count := func(sql string) (n int) {
 		t.Helper()

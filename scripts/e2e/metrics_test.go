@@ -64,7 +64,7 @@ func startStackWithMetrics(t *testing.T) *stack {
 	c.verdictOn(ana, report, c.upload(ana, report, smallPicture(t)))
 	broken := c.message(event.VoteReceivedKey, report.ID, ana.ID, `null`)
 	c.publish(c.channel(), event.VoteReceivedKey, broken)
-	c.awaitDeadLetter(broken.MessageId)
+	c.awaitDeadLetter("queue.vote_received", broken.MessageId)
 	return c
 }
 

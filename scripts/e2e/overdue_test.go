@@ -64,7 +64,7 @@ func TestOverdueReachesOfficialsAlone(t *testing.T) {
 	file(t, ana, "Loose sign")
 	page := c.reader(olga).open("queue?status=all", browser.Width(1280, 800))
 	page.do(
-		browser.See(".task", "Loose sign"), browser.Choose("Overdue", "From level 3"),
+		browser.See(".task", "Loose sign"), browser.Click("button", "Filters"), browser.Choose("Overdue", "From level 3"), browser.Click("dialog button.primary", ""),
 		browser.See(".task .overdue", "Overdue, level 3"), browser.Until(`document.querySelectorAll('.task').length === 1`),
 		browser.Until(`location.search.includes('overdue=3')`),
 	)

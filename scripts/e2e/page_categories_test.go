@@ -27,6 +27,19 @@ var bogor = [14][2]string{
 	{"Population registry", "Layanan kependudukan"},
 }
 
+// addCategories writes those of bogor into the console's form.
+func addCategories(console tab) {
+	for i, names := range bogor {
+		english, indonesian := names[0], names[1]
+		console.do(browser.Click("button", "Add a category"),
+			browser.Until(`document.activeElement.matches('.category-fields input')`),
+			browser.Insert(english), browser.Press(kb.Tab), browser.Press(kb.Tab), browser.Press(kb.Tab), browser.Insert(indonesian))
+		if i == 0 {
+			console.do(browser.See(".ordered strong", english))
+		}
+	}
+}
+
 // An operator gives a city its own fourteen categories in two languages, renames one,
 // retires one and puts one first by keyboard; residents see that in their language on a
 // phone, also of what was filed before, without a restart.
@@ -38,15 +51,7 @@ func TestPageOwnCategories(t *testing.T) {
 
 	console := c.reader(oskar).open("ops/categories", browser.Width(1200, 900))
 	console.do(browser.See(".ordered strong", "Graffiti"))
-	for i, names := range bogor {
-		english, indonesian := names[0], names[1]
-		console.do(browser.Click("button", "Add a category"),
-			browser.Until(`document.activeElement.matches('.category-fields input')`),
-			browser.Insert(english), browser.Press(kb.Tab), browser.Press(kb.Tab), browser.Press(kb.Tab), browser.Insert(indonesian))
-		if i == 0 {
-			console.do(browser.See(".ordered strong", english))
-		}
-	}
+	addCategories(console)
 	// The one whose report was filed is renamed, in both languages.
 	console.do(browser.Click("button", "Edit: Street lights and signals"),
 		browser.Fill("Name (English)", "Lamps and signals"), browser.Fill("Name (Indonesian)", "Lampu"),
@@ -69,7 +74,7 @@ func TestPageOwnCategories(t *testing.T) {
 	} {
 		page := resident.open("", browser.Width(390, 844))
 		page.speak(language.tag)
-		page.do(browser.Reload(), browser.See(".card .meta", language.renamed), browser.Go(c.gateway.URL+"/new?step=2"))
+		page.do(browser.Reload(), browser.See(".card .where", language.renamed), browser.Go(c.gateway.URL+"/new?step=2"))
 		page.do(browser.See(".categories label", language.added), browser.See(".categories label:first-of-type", language.first))
 		shown, err := browser.Ask[[]string](page.Tab, `[...document.querySelectorAll('.categories .option > span')].map((e) => e.firstChild.textContent)`)
 		if err != nil {

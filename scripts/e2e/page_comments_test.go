@@ -90,7 +90,7 @@ func TestPageConversation(t *testing.T) {
 	comment(t, ben, report, true)
 	page.do(
 		browser.See(".task", "1 new comment"), browser.See(".tabs .count", "1"),
-		browser.Click("label.check", "New comments"), browser.Until(`document.querySelectorAll('.task').length === 1`),
+		browser.Click("button", "Filters"), browser.Click("label.check", "New comments"), browser.Click("dialog button.primary", ""), browser.Until(`document.querySelectorAll('.task').length === 1`),
 		browser.Click(".task a", "Dark crossing"), browser.See(".desk-detail .comments li", "Anonymous"), browser.See(".desk-detail button", "Mark 1 new comment"),
 	)
 	page.checkAccessible("a report with new comments")

@@ -26,7 +26,7 @@ func TestPageAsksEarly(t *testing.T) {
 		early := "link " + path
 		switch path {
 		case "/reports":
-			early += "?limit=50&brief=true"
+			early += "?limit=20&brief=true&figures=true"
 		case "/categories": // a link could not ask for a language
 			early = "fetch /categories?include=retired"
 		}

@@ -70,7 +70,6 @@ func (p fox) fileReport(photo string) {
 	p.check("category")
 	p.do(
 		firefox.Click(".categories label", ""),
-		firefox.Click("button.primary", word["new.next"]),
 		firefox.See("h2", word["new.ask.words"]),
 		firefox.Fill(word["new.title"], p.lamp),
 		firefox.Files("input[type=file]", photo),
@@ -160,7 +159,7 @@ func startFox(t *testing.T, language string) fox {
 	}
 	t.Cleanup(tab.Close)
 	page := fox{t, tab, make(map[string]string), "Lamp is dark " + language}
-	for _, part := range []string{"", "filed.", "settings."} {
+	for _, part := range []string{"", "receipt.", "settings."} {
 		file, err := os.ReadFile(filepath.Join(root(), "notification-service/internal/web/app/src/lang", part+language+".json"))
 		if err != nil {
 			t.Fatal(err)

@@ -35,7 +35,7 @@ func TestPageStatusLive(t *testing.T) {
 	t.Logf("seen in the other page after %v", time.Since(pressed))
 	ana.do(
 		browser.See(".timeline", "A crew is on its way."),
-		browser.See(".toast", "Now: In progress"),
+		browser.See(".toasts p", "Now: In progress"), // read out; the report itself shows it
 		allRead, // it was looked at
 	)
 	olga.do(browser.Until(`!document.querySelector('.task')`)) // it is pending no more

@@ -67,7 +67,7 @@ func TestPageMapOfTheCity(t *testing.T) {
 		t.Fatalf("the place has no street (error: %v)", err)
 	}
 	page.do(
-		browser.Click("button", "Remove"), browser.See("[role=status]", "No place chosen yet"),
+		browser.Click("button", "Remove"), browser.See("[role=status]", "Move the map"),
 		browser.Fill("Find a street", strings.ToLower(street)),
 		browser.See(".place-search li button", street),
 		browser.Enter(),
@@ -235,7 +235,7 @@ func TestPageMapShowsAll(t *testing.T) {
 	}
 	page := c.reader(nil).open("", browser.Width(1280, 800))
 	page.do(
-		browser.Until(`document.querySelectorAll('.card').length === 50`),
+		browser.Until(`document.querySelectorAll('.card').length === 20`),
 		browser.Until(`[...document.querySelectorAll('.cluster')].reduce((sum, e) => sum + Number(e.textContent), 0) === 160`),
 	)
 	points, err := browser.Ask[int](page.Tab, `fetch('/map/points?zoom=16&bbox=106.7990,-6.5955,106.8001,-6.5944').then((r) => r.json()).then(({ points }) => points.length)`)
@@ -261,7 +261,7 @@ func TestPageMapGoesThere(t *testing.T) {
 	cards := func(n int) browser.Action {
 		return browser.Until(fmt.Sprintf(`document.querySelectorAll('.card').length === %d`, n))
 	}
-	onlyHere := browser.Click(".map-bar label", "Only reports in this area")
+	onlyHere := browser.Click(".only-here", "Only reports in this area")
 	page.do(
 		cards(2), mapShown, browser.Until(`document.querySelectorAll('.map-canvas .dot').length === 1`),
 		onlyHere, cards(1), browser.See(".card", "Dark crossing"),

@@ -21,12 +21,18 @@ import (
 // all others must be good.
 type lights map[string]string
 
-// seen waits until the lights are as they should be, the tab's title counts them, and
-// the open dead letter is counted.
+const openLetter = "bad: Open: 1"
+
+// seen waits until the lights are as they should be, the tab's title counts their causes
+// (the open dead letter, and what is stopped), and the open dead letter is counted.
 func (l lights) seen() browser.Action {
 	want, err := json.Marshal(l)
 	if err != nil {
 		panic(err)
+	}
+	causes := 1
+	if len(l) > 1 && l["dead"] == openLetter {
+		causes = 2
 	}
 	return browser.Until(fmt.Sprintf(`((want) => {
 		const boxes = [...document.querySelectorAll('.light')];
@@ -34,9 +40,9 @@ func (l lights) seen() browser.Action {
 		return boxes.length === 14
 			&& boxes.every((box) => want[box.dataset.light] ? said(box).includes(want[box.dataset.light]) : box.dataset.state === 'good')
 			&& boxes.every((box) => box.dataset.state === 'good' || box.dataset.light === 'dead' || /^since \d/.test(box.querySelector('small').textContent))
-			&& document.title.startsWith('(' + Object.keys(want).length + ') ')
+			&& document.title.startsWith('(%[2]d) ') && document.querySelectorAll('.cause').length === %[2]d
 			&& [...document.querySelectorAll('.tabs a')].some((tab) => tab.textContent === 'Dead letters1');
-	})(%s)`, want))
+	})(%[1]s)`, want, causes))
 }
 
 // Whatever is stopped under an open console, its light turns within ten seconds and
@@ -57,7 +63,7 @@ func TestPageConsoleInOutages(t *testing.T) {
 	c.awaitConsumersOf("queue.webhooks")
 	c.publish(c.channel(), event.VoteReceivedKey, c.message(event.VoteReceivedKey, uuid.New(), "ana", `{"no": "vote"}`))
 	oskar := c.reader(c.signIn("Oskar", "operator")).open("ops", browser.Width(1366, 768))
-	well := lights{"dead": "bad: Open: 1"}
+	well := lights{"dead": openLetter}
 	oskar.do(well.seen())
 
 	const noDatabase = "unknown: PostgreSQL of notifications does not answer"
@@ -75,18 +81,18 @@ func TestPageConsoleInOutages(t *testing.T) {
 			"dead":                   noDatabase, "mail": noDatabase, "push": noDatabase, "webhooks": noDatabase, "reconciliation": noDatabase, "jobs": noDatabase,
 		}},
 		{"RabbitMQ", broker.Stop, broker.Start, lights{
-			"dead": "bad: Open: 1", "broker": "bad: RabbitMQ refuses connections", "relay": "bad: It has no connection to the broker",
+			"dead": openLetter, "broker": "bad: RabbitMQ refuses connections", "relay": "bad: It has no connection to the broker",
 			"consumers": noBroker, "photos": noBroker, "mail": noBroker, "push": noBroker, "webhooks": noBroker,
 		}},
 		{"report-service behind the gateway", c.report.kill, c.report.start, lights{
-			"dead": "bad: Open: 1", "gateway": "bad: It reaches no replica of report-service",
+			"dead": openLetter, "gateway": "bad: It reaches no replica of report-service",
 			"reports-database": noService, "relay": noService, "outbox": noService, "photos": noService, "reconciliation": noService, "jobs": noService,
 		}},
 		{"delivery-worker", c.worker.kill, c.worker.start, lights{
-			"dead": "bad: Open: 1", "mail": noWorker, "push": noWorker, "webhooks": noWorker,
+			"dead": openLetter, "mail": noWorker, "push": noWorker, "webhooks": noWorker,
 		}},
 		{"photo-worker", c.photo.kill, c.photo.start, lights{
-			"dead": "bad: Open: 1", "photos": "bad: photo-worker does not run",
+			"dead": openLetter, "photos": "bad: photo-worker does not run",
 		}},
 	} {
 		outage.stop()

@@ -24,8 +24,7 @@ func TestPageNextPersonAtTheBrowser(t *testing.T) {
 		browser.Click("button", "Follow"), browser.See("button[data-on=true]", "Following"),
 		browser.Go(c.gateway.URL+"/new"),
 		placeless,
-		browser.Click(".categories label", "Other"),
-		next,
+		chosen("Other"),
 		browser.Fill("What is wrong?", secretTitle),
 	)
 	kept, err := browser.Ask[string](page.Tab, `JSON.stringify({ ...localStorage })`)
@@ -60,8 +59,7 @@ func TestPageFilesAsItsAuthorAlone(t *testing.T) {
 	page := maria.open("new")
 	page.do(
 		placeless,
-		browser.Click(".categories label", "Other"),
-		next,
+		chosen("Other"),
 		browser.Fill("What is wrong?", secretTitle),
 		next,
 		browser.Click("label.option", "Anonymous"),

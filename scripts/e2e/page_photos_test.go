@@ -95,8 +95,7 @@ func TestPagePhotos(t *testing.T) {
 	ana := c.reader(c.signIn("Ana", "resident")).open("new", browser.Width(360, 740))
 	ana.do(
 		placeless,
-		browser.Click(".categories label", "Street lights"),
-		next,
+		chosen("Street lights"),
 		browser.Fill("What is wrong?", "Dark crossing"),
 		choosePhotos,
 		browser.Until(`document.querySelectorAll('.chosen img').length === 2`),
@@ -209,7 +208,7 @@ func TestPageThumbnails(t *testing.T) {
 	resident.do(in(".card"), browser.Click("button", "Map"), mapShown, dotShown, browser.Click(".map-canvas .dot", ""), in(".popup"))
 	resident.do(
 		browser.Width(1280, 800), browser.Go(c.gateway.URL+"/new"), mapShown, pinned,
-		browser.Click(".categories label", "Street lights"), next, in("section li"),
+		browser.Click(".categories label", "Street lights"), in("section li"),
 	)
 	resident.checkFaults()
 	official := c.reader(olga).open("queue", browser.Width(1280, 800))

@@ -17,8 +17,7 @@ func TestPageReportAndVote(t *testing.T) {
 	ana.do(
 		mapShown,
 		pinned,
-		browser.Click(".categories label", "Street lights"),
-		next,
+		chosen("Street lights"),
 		browser.Fill("What is wrong?", "Lamp is dark"),
 		browser.Fill("Tell more", "Since <b>Monday</b>."),
 		next,
@@ -56,8 +55,7 @@ func TestPageDraftSurvives(t *testing.T) {
 	page := c.reader(c.signIn("Ana", "resident")).open("new", browser.Width(1280, 800))
 	page.do(
 		placeless,
-		browser.Click(".categories label", "Graffiti"),
-		next,
+		chosen("Graffiti"),
 		browser.Fill("What is wrong?", "Paint on the bridge"),
 		browser.Reload(),
 		browser.Until(`document.querySelector('input[required]')?.value === 'Paint on the bridge'`),
@@ -91,15 +89,15 @@ func TestPageDuplicates(t *testing.T) {
 		mapShown,
 		pinned,
 		browser.Click(".categories label", "Street lights"),
-		next,
+		browser.See("h2", "Already reported nearby?"),
 		browser.See("section li", known.Title),
-		// Above the fields, in sight.
+		// Between the category and the words, in sight.
 		browser.Until(`document.querySelector('section li button').getBoundingClientRect().bottom < innerHeight`),
 		browser.See("section li", "Jl. Asia Afrika 8"),
 		browser.See("section li", "m away"),
 		browser.Click("button", "Support it instead"),
 		browser.See(".toast", "you follow this report"),
-		browser.Click(".toast a", "follow"),
+		browser.See("h1", known.Title),
 		browser.See("output", "1"),
 		browser.See("button[data-on=true]", "Following"),
 	)
@@ -115,8 +113,7 @@ func TestPageAnonymous(t *testing.T) {
 	author := enter(c.signIn(name, "resident")).open("new", browser.Width(1280, 800))
 	author.do(
 		placeless,
-		browser.Click(".categories label", "Animals"),
-		next,
+		chosen("Animals"),
 		browser.Fill("What is wrong?", "Dogs at the gate"),
 		next,
 		browser.Until(`!document.querySelector('[name=privacy]:checked')`), // neither is the usual one

@@ -58,7 +58,7 @@ func TestPageSessionEndsInAllTabs(t *testing.T) {
 	for _, tab := range []tab{first, second} {
 		tab.do(browser.See(".banner", "Your session has ended"), browser.See(".who", "Sign in"), live)
 	}
-	first.do(browser.See("h1", "Reports"))
+	first.do(browser.See("h1", "what is broken"))
 	file(t, c.signIn("Ben", "resident"), "Dark crossing")
 	first.do(browser.See(".card", "Dark crossing"))
 }

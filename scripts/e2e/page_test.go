@@ -95,6 +95,11 @@ func (p tab) do(actions ...browser.Action) {
 // before that would meet what has moved there.
 var next = browser.Click("button.primary", "Next").Then(browser.Until(`document.activeElement.tagName === 'H2'`))
 
+// chosen chooses a category, which goes on to the next step.
+func chosen(category string) browser.Action {
+	return browser.Click(".categories label", category).Then(browser.Until(`document.querySelector('form textarea') && document.activeElement.tagName === 'H2'`))
+}
+
 // pinned goes on from the first step with the place under the pin of a map that
 // nobody has moved, and placeless without a place.
 var (

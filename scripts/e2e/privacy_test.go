@@ -86,6 +86,7 @@ func releaseCanary(t *testing.T) *canary {
 	}
 	c.screen = watch(t, c.user)
 	c.setAreas(c.userOf("operator", "operator"))
+	c.setAssets(c.userOf("operator", "operator"))
 	c.other = openOtherSystem(t)
 	c.other.register(c.stack, c.userOf("operator", "operator"))
 	c.mails.giveAddress(c.user, mail)
@@ -106,7 +107,7 @@ func (c *canary) fileAnonymously() (want []sight) {
 	ben, olga := c.signIn("Ben", "resident"), c.signIn("Olga", "official")
 	for i := range 3 {
 		in := draft(fmt.Sprint("Anonymous ", i))
-		in.PrivacyLevel = "anonymous"
+		in.PrivacyLevel, in.Asset = "anonymous", "lamps/L-7"
 		report, err := c.user.CreateReport(c.t.Context(), in, "Idempotency-Key", uuid.NewString())
 		if err != nil {
 			c.t.Fatalf("file anonymously: %v", err)
@@ -225,7 +226,7 @@ func (c *canary) spoilMessages() {
 	for _, msg := range []amqp.Publishing{foreign, broken} {
 		c.publish(ch, key, msg)
 		dead.await(c.t, msg.MessageId)
-		c.awaitDeadLetter(msg.MessageId)
+		c.awaitDeadLetter(topology.Queue(key), msg.MessageId)
 	}
 	// Here, too, PostgreSQL shows the row, which is that of the canary's stream.
 	lift := forbid(c.t, c.notificationDB, "streams", "last_seq < 0")
@@ -283,6 +284,8 @@ func (c *canary) searchAnswers() {
 				files["file"] = append(files["file"], id+".xml", id+".json")
 			}
 			operations = append(operations, c.describeAt(p, "/open311/openapi.json").operations(files)...)
+			// The document cannot say that one of two parameters is required.
+			operations = append(operations, operation{http.MethodGet, "/map/assets?asset=lamps/L-7", nil, "GET /map/assets"})
 		}
 		for _, path := range selfDescriptions {
 			operations = append(operations, operation{http.MethodGet, path, nil, path})

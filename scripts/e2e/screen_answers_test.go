@@ -57,11 +57,13 @@ func (c *stack) fillScreens(who map[string]*client.Client) {
 		}
 	}
 	c.setAreas(oskar)
+	c.setAssets(oskar)
 	do(oskar, http.MethodPut, "/reports/departments", `{"departments":[{"id":1,"name":"Lights","category_ids":[2]}]}`)
 	do(oskar, http.MethodPut, "/reports/calendar",
 		`{"zone":"Asia/Jakarta","shifts":[{"day":"monday","from":"08:00","to":"16:00"}],"holidays":["2030-01-01"],"targets":[{"category_id":2,"hours":8}]}`)
 	do(olga, http.MethodPut, "/reports/templates", `{"templates":[{"id":1,"title":"Done","text":"Repaired.","status":"resolved"}]}`)
 	do(olga, http.MethodPut, "/reports/views", `{"views":[{"name":"Mine","filters":"status=pending"}]}`)
+	do(oskar, http.MethodPut, "/admin/appearance", `{"colour":"#8a1538","words":[{"language":"en","greeting":"Dear neighbours,","signature":"Your city"}]}`, "If-Match", `"0"`)
 	first, second := file(c.t, ana, "Dark crossing"), file(c.t, ana, "Dark crossing, too")
 	path := "/reports/" + first.ID.String()
 	c.upload(ana, first, smallPicture(c.t))
@@ -73,7 +75,7 @@ func (c *stack) fillScreens(who map[string]*client.Client) {
 	c.fillConsole(oskar, ana)
 	msg := c.message(event.VoteReceivedKey, uuid.New(), "ana", `{"no": "vote"}`)
 	c.publish(c.channel(), event.VoteReceivedKey, msg)
-	c.awaitDeadLetter(msg.MessageId)
+	c.awaitDeadLetter("queue.vote_received", msg.MessageId)
 	do(oskar, http.MethodPost, "/admin/dlq/replays", `{"selection":{"queue":"queue.vote_received"}}`)
 }
 

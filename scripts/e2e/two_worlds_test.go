@@ -180,6 +180,7 @@ func play(t *testing.T, author person, leak bool) world {
 	residents := c.openPages(people...)
 	carl, olga, pavel := c.userOf("carl", "resident"), c.userOf("olga", "official"), c.userOf("pavel", "operator")
 	c.setAreas(pavel)
+	c.setAssets(pavel)
 	olgas := watch(t, olga)
 	nameless := c.hideAName(residents[named], named)
 	olgas.await(before)
@@ -225,6 +226,8 @@ func play(t *testing.T, author person, leak bool) world {
 		}
 	}
 	work(t, olga, anonymous, benesReport)
+	correctOwn(t, residents[author].Client, anonymous)
+	others()
 	moderate(t, c.Client, carl, olga, anonymous, await)
 	talk(t, residents[author], carl, olgas, anonymous, await)
 	// The upload is the same, whoever the author is.
@@ -280,7 +283,7 @@ func fileThree(t *testing.T, residents map[person]*resident, author person, awai
 		{ann, "A dark crossing", "public"}, {bene, "A dark corner", "public"}, {author, "A landlord threatens us", "anonymous"},
 	} {
 		in := draft(filed.title)
-		in.PrivacyLevel = client.PrivacyLevel(filed.privacy)
+		in.PrivacyLevel, in.Asset = client.PrivacyLevel(filed.privacy), "lamps/L-7"
 		report, err := residents[filed.by].CreateReport(t.Context(), in, "Idempotency-Key", uuid.NewString())
 		if err != nil {
 			t.Fatalf("file a report: %v", err)
@@ -650,7 +653,7 @@ var (
 func (c *stack) observe(w world, reports []client.Report, readers map[string]*client.Client, operator *client.Client) {
 	for name, user := range readers {
 		paths := []string{"/categories", "/categories?include=retired", "/reports", "/reports/mine", "/notifications", "/notifications/unread-count", "/me/follows", "/map/points?zoom=3&bbox=-180,-90,180,90",
-			"/areas", "/reports?area=south", "/reports?area=north",
+			"/areas", "/reports?area=south", "/reports?area=north", "/reports?asset=lamps/L-7", "/map/assets?asset=lamps/L-7", "/map/assets?bbox=107,-7,108,-6",
 			"/open-data/reports.csv", "/open-data/reports.geojson", "/open-data/reports.atom",
 			"/open311/v2/requests.xml", "/open311/v2/requests.json?q=landlord", "/open311/v2/servicerequestupdates.xml", "/open311/v2/servicerequestupdates.json"}
 		for _, report := range reports {
@@ -663,7 +666,7 @@ func (c *stack) observe(w world, reports []client.Report, readers map[string]*cl
 	}
 	workbench := []string{
 		"/reports/queue", "/reports/queue/counts", "/reports/queue?area=south", "/reports/queue?order=changed", "/reports/export", "/reports/numbers?interval=day",
-		"/reports/moves", "/reports/categories", "/reports/areas", "/reports/departments", "/reports/templates", "/reports/views", "/reports/queue/abuse", "/reports/queue?hidden=true",
+		"/reports/moves", "/reports/categories", "/reports/areas", "/reports/assets", "/reports/departments", "/reports/templates", "/reports/views", "/reports/queue/abuse", "/reports/queue?hidden=true",
 		"/reports/queue?disputed=true", "/reports/queue/waiting",
 	}
 	for _, report := range reports {
@@ -728,8 +731,14 @@ type feed struct {
 
 func (c *stack) listenToFeed() *feed {
 	c.t.Helper()
+	return c.listenTo(c.Client, "/feed/stream", "")
+}
+
+// listenTo keeps what a stream shows to user, after the event with an id or from now on.
+func (c *stack) listenTo(user *client.Client, path, after string) *feed {
+	c.t.Helper()
 	f, ready := &feed{}, make(chan struct{})
-	s := &client.Stream{Client: c.Client, Path: "/feed/stream", Raw: func(e sse.Event) {
+	s := &client.Stream{Client: user, Path: path, LastID: after, Raw: func(e sse.Event) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if e.Type == sse.Ready {

@@ -25,6 +25,16 @@ func draft(title string) client.NewReport {
 	}
 }
 
+// setAssets puts a lamp where draft's reports are.
+func (c *stack) setAssets(operator *client.Client) {
+	c.t.Helper()
+	lamp := json.RawMessage(`{"type":"FeatureCollection","features":[{"type":"Feature","properties":{"code":"L-7","name":"Lamp 7"},
+		"geometry":{"type":"Point","coordinates":[107.6098,-6.9147]}}]}`)
+	if err := operator.Do(c.t.Context(), http.MethodPut, "/reports/assets/lamps?category=2", lamp, nil, "Content-Type", "application/geo+json"); err != nil {
+		c.t.Fatalf("upload things: %v", err)
+	}
+}
+
 // setAreas draws two areas, of which the one in the south has what draft returns.
 func (c *stack) setAreas(operator *client.Client) {
 	t := c.t
@@ -85,6 +95,15 @@ func correct(t *testing.T, official *client.Client, report client.Report) sight 
 		t.Fatalf("correct: %v", err)
 	}
 	return sight{string(event.CorrectedKey), report.ID, now.Version}
+}
+
+// correctOwn changes the words and the place of somebody's own pending report.
+func correctOwn(t *testing.T, reporter *client.Client, report client.Report) {
+	t.Helper()
+	body := map[string]any{"title": report.Title + "!", "latitude": -6.91, "longitude": 107.61}
+	if err := reporter.Do(t.Context(), http.MethodPatch, "/reports/"+report.ID.String(), body, nil); err != nil {
+		t.Fatalf("correct one's own report: %v", err)
+	}
 }
 
 // say replies to everybody as official, and returns what the reporter is to see.

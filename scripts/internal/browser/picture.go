@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -23,4 +24,15 @@ func (t *Tab) Picture() ([]byte, error) {
 		return nil, fmt.Errorf("take a picture: %w", err)
 	}
 	return shot.Data, nil
+}
+
+// Sheets returns how many sheets of A4 the tab takes on paper.
+func (t *Tab) Sheets() (int, error) {
+	ctx, cancel := context.WithTimeout(t.ctx, Patience)
+	defer cancel()
+	printed, err := chromedp.Call(ctx, page.PrintToPDF, page.PrintToPDFParams{PaperWidth: 8.27, PaperHeight: 11.69})
+	if err != nil {
+		return 0, fmt.Errorf("print: %w", err)
+	}
+	return bytes.Count(printed.Data, []byte("/Type /Page\n")), nil
 }

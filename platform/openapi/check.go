@@ -39,9 +39,9 @@ func (op *operation) check(r *http.Request) error {
 	return faults.problem()
 }
 
-// schemaFaults compares the parameters with their schemas. openapi3filter's own
-// ValidateRequest would do the rest, too, and read all of the body for it, an upload
-// as well.
+// schemaFaults compares the parameters that have no fault yet with their schemas.
+// openapi3filter's own ValidateRequest would do the rest, too, and read all of the
+// body for it, an upload as well.
 func (op *operation) schemaFaults(r *http.Request, query url.Values, faults *faultList) {
 	input := &openapi3filter.RequestValidationInput{
 		Request: r, PathParams: pathParams(r), QueryParams: query, Route: &op.Route, Options: op.options,
@@ -49,6 +49,9 @@ func (op *operation) schemaFaults(r *http.Request, query url.Values, faults *fau
 	for _, p := range op.parameters {
 		if faults.more {
 			return
+		}
+		if faults.has(p.Name) {
+			continue
 		}
 		op.formats.addRequest(faults, openapi3filter.ValidateParameter(r.Context(), input, p))
 	}

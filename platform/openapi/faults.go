@@ -26,12 +26,17 @@ type faultList struct {
 
 func (l *faultList) add(pointer, detail string) {
 	switch {
-	case l.more || slices.ContainsFunc(l.faults, func(f service.FieldError) bool { return f.Pointer == pointer }):
+	case l.more || l.has(pointer):
 	case len(l.faults) == maxFaults:
 		l.more = true
 	default:
 		l.faults = append(l.faults, service.FieldError{Pointer: pointer, Detail: detail})
 	}
+}
+
+// has reports whether the value at pointer has a fault that is listed.
+func (l *faultList) has(pointer string) bool {
+	return slices.ContainsFunc(l.faults, func(f service.FieldError) bool { return f.Pointer == pointer })
 }
 
 // problem returns nil if there are no faults, or else what to answer: the faults in

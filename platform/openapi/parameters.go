@@ -60,10 +60,15 @@ func (op *operation) parameterFaults(r *http.Request, query url.Values, faults *
 			values = []string{r.PathValue(p.Name)}
 		}
 		schema := p.Schema.Value
+		switch {
+		case schema.Items == nil && len(values) > 1:
+			faults.add(p.Name, "given more than once, must be given once")
+		case schema.Items != nil && schema.MaxItems != nil && uint64(len(values)) > *schema.MaxItems:
+			// Here, since each element costs a kilobyte to describe when it is faulty.
+			faults.add(p.Name, "must have at most "+count(*schema.MaxItems, "element"))
+		}
 		if schema.Items != nil {
 			schema = schema.Items.Value
-		} else if len(values) > 1 {
-			faults.add(p.Name, "given more than once, must be given once")
 		}
 		for _, value := range values {
 			if detail := spelling(schema, value); detail != "" {

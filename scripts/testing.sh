@@ -111,6 +111,11 @@ race=(-race -timeout 60m -vet=off '-ldflags=-s -w' -gcflags=all=-dwarf=false)
 # Without the race detector, with the flags of the programs that the tests start.
 plain=(-timeout 60m -vet=off '-ldflags=-s -w' -gcflags=all=-dwarf=false)
 
+# counting are tests that count bytes or pixels, or the seconds of one large picture.
+# The race detector finds nothing in them and multiplies what they count; they have run
+# without it.
+counting='^(TestWorkIsBoundedBySize|TestLargePicturesHoldUpNobody|TestWorkEndsWithItsTime|TestSizes)$'
+
 # step runs a command with its output in a log, and shows that where it fails:
 # step NAME COMMAND…
 step() {

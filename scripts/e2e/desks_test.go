@@ -2,9 +2,11 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"testing"
 
+	"github.com/chromedp/chromedp/kb"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 
@@ -31,7 +33,7 @@ func playDesks(t *testing.T, other, leak bool) world {
 	t.Helper()
 	c, w := prepareStack(t), world{}
 	c.switchCommentsOn()
-	c.report.env["DESK_SCOPE"], c.notification.env["DESK_SCOPE"] = "department", "department"
+	c.switchDepartmentsOn()
 	c.start()
 	ana, ben, pavel := c.userOf("ana", "resident"), c.userOf("ben", "resident"), c.userOf("pavel", "operator")
 	olga, rita, mona := c.deskOf("olga", "official", "lights"), c.deskOf("rita", "official", "roads"), c.deskOf("mona", "moderator")
@@ -115,6 +117,101 @@ func TestPageModeratorHasTheDesk(t *testing.T) {
 	page.do(browser.Click("nav a", "Queue"), browser.See(".task", filed.Title), browser.Click(".task a", filed.Title),
 		browser.Click(".desk-detail summary", "Duplicates and moderation"), browser.See("#moderation", "Visibility"))
 	page.checkFaults()
+}
+
+// An official of a department has a desk of that department: its filters, no acts of
+// moderators, and a key that gives a report to another one, whose reports look as they do to
+// residents.
+func TestPageDepartmentDesk(t *testing.T) {
+	t.Parallel()
+	c := prepareStack(t)
+	c.switchCommentsOn()
+	c.switchDepartmentsOn()
+	c.start()
+	ana, oskar := c.signIn("Ana", "resident"), c.signIn("Oskar", "operator")
+	c.nameDepartments(oskar)
+	crossing, corner := file(t, ana, "A dark crossing"), file(t, ana, "A dark corner")
+	in := draft("A hole in the road")
+	in.CategoryID = 1
+	hole, err := ana.CreateReport(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	comment(t, ana, hole, false)
+	comment(t, ana, corner, false)
+
+	desk := c.reader(c.deskOf("olga", "official", "lamps", "gone"))
+	page := keys{tab: desk.open("queue", browser.Width(1366, 768))}
+	page.do(browser.See(".workbench", "Departments: Lights."), browser.See(".workbench strong", "gone"),
+		browser.See(".task", "A dark corner"), notListed("A hole in the road"),
+		browser.Until(`[...[...document.querySelectorAll('.work-filters label')].find((label) => label.querySelector('span')?.textContent === 'Department')?.querySelectorAll('option') ?? []]
+			.map(({ text }) => text.split(' ')[0]).join() === 'All,Lights'`),
+		browser.Until(`!document.querySelector('nav a[href="/queue/photos"]')`))
+	page.press("j")
+	page.do(focusOn("A dark crossing"), browser.See(".desk-detail h2", "A dark crossing"), browser.See(".desk-detail summary", "Duplicates"),
+		browser.Until(`!document.querySelector('#moderation, .more-acts .danger-quiet') && document.querySelector('.more-acts')`))
+	page.checkAccessible("the desk of a department")
+	page.press("?")
+	page.do(browser.See(".keys-list div", "Forward to another department"), browser.Press(kb.Escape), browser.Until(`!document.querySelector('dialog')`), focusOn("A dark crossing"))
+	page.press("w")
+	page.do(browser.Until(`document.activeElement.matches('dialog select')`))
+	page.checkAccessible("forwarding")
+	page.press(kb.ArrowDown, "\t")
+	page.do(browser.Until(`document.activeElement.matches('dialog input')`), browser.Insert("It is in the park"))
+	page.press(kb.Enter)
+	page.do(browser.See(".toast", "Roads"), browser.Until(`!document.querySelector('dialog')`), notListed("A dark crossing"),
+		focusOn("A dark corner"), browser.See(".desk-detail h2", "A dark corner"))
+	var work struct {
+		Acts []struct{ Action, Text string }
+	}
+	err = c.deskOf("rita", "official", "roads").Do(t.Context(), http.MethodGet, "/reports/"+crossing.ID.String()+"/work", nil, &work)
+	if err != nil || len(work.Acts) != 1 || work.Acts[0].Action != "forward" || work.Acts[0].Text != "It is in the park" {
+		t.Errorf("the other department's official reads %+v, error %v", work, err)
+	}
+
+	page.do(browser.Go(c.gateway.URL+"/queue?status=all&report="+crossing.ID.String()), browser.See(".desk-detail [role=alert]", "Another department has this report"),
+		browser.Until(`!document.querySelector('.desk-detail form')`), browser.Click(".desk-detail a", "Public page"), browser.See("h1", "A dark crossing"))
+	// Of both it is known whose they are; comments of one's own cannot be hidden either.
+	for id, works := range map[uuid.UUID]bool{hole.ID: false, corner.ID: true} {
+		page.do(browser.Go(c.gateway.URL+"/reports/"+id.String()), browser.See(".comments .said", "It is dark again"),
+			browser.Until(`performance.getEntriesByType('resource').some(({ name, responseEnd }) => name.endsWith('/work') && responseEnd > 0)`),
+			browser.Until(fmt.Sprintf(`(document.querySelector('.status-form') !== null) === %t`, works)),
+			browser.Until(`!document.querySelector('.report .danger-quiet, .photos button')`))
+	}
+	page.checkFaults()
+}
+
+// An operator reads and edits the codes of departments, no two of which are the same.
+func TestPageDepartmentCodes(t *testing.T) {
+	t.Parallel()
+	c := startStack(t)
+	oskar := c.signIn("Oskar", "operator")
+	c.nameDepartments(oskar)
+	page := c.reader(oskar).open("ops/departments", browser.Width(1280, 800))
+	codes := func(want string) browser.Action {
+		return browser.Until(fmt.Sprintf(`[...document.querySelectorAll('input[maxlength="40"]')].map(({ value }) => value).join() === %q`, want))
+	}
+	page.do(codes("roads,lamps"), browser.Fill("Code", "Road works"), browser.Click("button", "Save departments"), browser.See("[role=alert]", "Lower-case letters"),
+		browser.Fill("Code", "lamps"), browser.Click("button", "Save departments"), browser.See("[role=alert]", "Another department has this code"),
+		browser.Fill("Code", "road-works"), browser.Click("button", "Save departments"), browser.See(".toast", "are saved"), codes("road-works,lamps"),
+		browser.Reload(), codes("road-works,lamps"))
+	page.checkFaults()
+}
+
+// nameDepartments has an operator enter two departments, one with a code of its own.
+func (c *stack) nameDepartments(operator *client.Client) {
+	c.t.Helper()
+	departments := map[string]any{"departments": []map[string]any{
+		{"id": 1, "name": "Roads", "category_ids": []int{1}}, {"id": 2, "code": "lamps", "name": "Lights", "category_ids": []int{2}},
+	}}
+	if err := operator.Do(c.t.Context(), http.MethodPut, "/reports/departments", departments, nil); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// switchDepartmentsOn has officials work for departments, before the stack starts.
+func (c *stack) switchDepartmentsOn() {
+	c.report.env["DESK_SCOPE"], c.notification.env["DESK_SCOPE"] = "department", "department"
 }
 
 // workElsewhere has a private report filed for another department, and worked on.

@@ -29,6 +29,7 @@ export type Act = ReportSchemas['schemas']['Act'];
 export type AbuseReason = ReportSchemas['schemas']['AbuseReason'];
 export type Assignment = ReportSchemas['schemas']['Assignment'];
 export type Person = ReportSchemas['schemas']['Person'];
+export type OwnScope = ReportSchemas['schemas']['OwnScope'];
 export type Signpost = ReportSchemas['schemas']['Signpost'];
 export type CategorySettings = ReportSchemas['schemas']['CategorySettings'];
 export type NewCategory = ReportSchemas['schemas']['NewCategory'];

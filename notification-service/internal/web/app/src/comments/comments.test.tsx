@@ -3,8 +3,9 @@ import { act } from 'preact/test-utils';
 import { beforeEach, expect, test, vi } from 'vitest';
 
 import { notificationService, reportService, type Comment } from '../api/client';
+import { scope } from '../state/scope';
 import { session, type Session } from '../state/session';
-import { ok, refused, report, serve } from '../testing/api';
+import { lightsAlone, ok, refused, report, serve, wholeCity } from '../testing/api';
 import { settled } from '../testing/browser';
 import { Comments } from './comments';
 import { commentOn, writeComment } from './state';
@@ -102,8 +103,17 @@ test('a reporter who filed anonymously is warned that a name would give them awa
   expect(shown()).toContain('people may guess');
 });
 
+test('an official of departments hides none', async () => {
+  signIn('official');
+  scope.value = lightsAlone;
+  serve(reportService, 'GET', () => list(comment(), comment({ id: 'c2', hidden_reason: 'A name' })));
+  await open();
+  expect(root.querySelector('li button')).toBeNull();
+});
+
 test('an official hides one with a reason, and shows it again', async () => {
   signIn('official');
+  scope.value = wholeCity;
   const get = serve(reportService, 'GET', () => list(comment()));
   const put = serve(reportService, 'PUT', () => ok(undefined));
   const remove = serve(reportService, 'DELETE', () => ok(undefined));

@@ -3,7 +3,8 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Failure, type Comment, type Report } from '../api/client';
 import { t, tn } from '../lang/report';
 import { Reason } from '../screens/ops/reason';
-import { isOfficial, may, session } from '../state/session';
+import { moderates } from '../state/scope';
+import { may, session } from '../state/session';
 import { useAct } from '../ui/act';
 import { Fault } from '../ui/problem';
 import { here, href } from '../ui/router';
@@ -83,7 +84,7 @@ function OneComment({ open, comment }: { open: OpenComments; comment: Comment })
       </p>
       <p class="said">{comment.text}</p>
       {comment.hidden_reason && <p class="note">{t('comments.hidden', { reason: comment.hidden_reason })}</p>}
-      {isOfficial() &&
+      {moderates() &&
         (comment.hidden_reason ? (
           <button type="button" onClick={() => void show()}>
             {t('moderation.show')}

@@ -3,7 +3,8 @@ import { act } from 'preact/test-utils';
 import { beforeEach, expect, test, vi } from 'vitest';
 
 import { reportService } from '../api/client';
-import { ok, refused, report, serve } from '../testing/api';
+import { scope } from '../state/scope';
+import { lightsAlone, ok, refused, report, serve, wholeCity } from '../testing/api';
 import { settled } from '../testing/browser';
 import { AbuseForm } from './abuse';
 import { Moderation } from './moderation';
@@ -31,6 +32,7 @@ beforeEach(() => {
   HTMLDialogElement.prototype.showModal = vi.fn();
   root = document.createElement('div');
   document.body.append(root);
+  scope.value = wholeCity;
 });
 
 test('hides with a reason, and shows again', async () => {
@@ -75,6 +77,15 @@ test('shows a withdrawn report no more', async () => {
   expect(root.querySelector('[role=status]')?.textContent).toContain('has withdrawn');
   expect(button('Show again')).toBeUndefined();
   expect(button('Hide the report')).toBeUndefined();
+});
+
+test('officials of departments read that a report is hidden, and cannot show it', async () => {
+  scope.value = lightsAlone;
+  await act(() => render(<Moderation report={report({ hidden_reason: 'It names somebody' })} onDone={vi.fn()} />, root));
+  expect([root.querySelector('[role=status]')?.textContent, root.querySelector('button')]).toEqual([
+    expect.stringContaining('It names somebody'),
+    null,
+  ]);
 });
 
 test('sends the words that are others now, at the version that was read', async () => {

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { must, reportService, type HistoryEntry, type Report, type ReportVisibility, type Work } from '../api/client';
 import { t } from '../lang/moderation';
 import { Reason } from '../screens/ops/reason';
+import { moderates } from '../state/scope';
 import { useAct } from '../ui/act';
 import { Field, Lines } from '../ui/field';
 import { Modal } from '../ui/modal';
@@ -18,7 +19,7 @@ interface Props {
   onDone(work: Work): void;
 }
 
-/** The acts of officials on what others see of a report: hide it, show it again, show it to the city alone, redact its words. */
+/** That a report is hidden, and the acts of moderators on what others see of it: hide it, show it again, show it to the city alone, redact its words. */
 export function Moderation({ report: { id, visibility, hidden_reason, withdrawn_at }, restricted, onDone }: Props) {
   const [dialog, setDialog] = useState<'hide' | 'redact' | 'restrict'>();
   const [error, setError] = useState<unknown>();
@@ -37,30 +38,32 @@ export function Moderation({ report: { id, visibility, hidden_reason, withdrawn_
           {withdrawn_at ? t('report.withdrawn') : t('moderation.is-hidden', { reason: hidden_reason })}
         </p>
       )}
-      <p class="bar">
-        {withdrawn_at ? undefined : hidden_reason ? (
-          <button type="button" onClick={() => void show()}>
-            {t('moderation.show')}
+      {moderates() && (
+        <p class="bar">
+          {withdrawn_at ? undefined : hidden_reason ? (
+            <button type="button" onClick={() => void show()}>
+              {t('moderation.show')}
+            </button>
+          ) : (
+            <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setDialog('hide')}>
+              {t('moderation.hide')}
+            </button>
+          )}
+          {!hidden_reason && visibility === 'public' && (
+            <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setDialog('restrict')}>
+              {t('moderation.restrict')}
+            </button>
+          )}
+          {restricted && !withdrawn_at && (
+            <button type="button" onClick={() => void setVisibility({ visibility: 'public' }).then(done, setError)}>
+              {t('moderation.publish')}
+            </button>
+          )}
+          <button type="button" aria-haspopup="dialog" onClick={() => setDialog('redact')}>
+            {t('moderation.redact')}
           </button>
-        ) : (
-          <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setDialog('hide')}>
-            {t('moderation.hide')}
-          </button>
-        )}
-        {!hidden_reason && visibility === 'public' && (
-          <button type="button" class="danger-quiet" aria-haspopup="dialog" onClick={() => setDialog('restrict')}>
-            {t('moderation.restrict')}
-          </button>
-        )}
-        {restricted && !withdrawn_at && (
-          <button type="button" onClick={() => void setVisibility({ visibility: 'public' }).then(done, setError)}>
-            {t('moderation.publish')}
-          </button>
-        )}
-        <button type="button" aria-haspopup="dialog" onClick={() => setDialog('redact')}>
-          {t('moderation.redact')}
-        </button>
-      </p>
+        </p>
+      )}
       <Fault error={error} />
       {dialog === 'hide' && (
         <Reason title={t('moderation.hide')} hint={t('moderation.hide-hint')} onSubmit={hide} onClose={() => setDialog(undefined)} />

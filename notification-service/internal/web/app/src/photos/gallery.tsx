@@ -4,7 +4,6 @@ import { useEffect, useMemo, useRef, useState, type Dispatch, type StateUpdater 
 import type { Photo, Report } from '../api/client';
 import { t } from '../lang/i18n';
 import { config } from '../state/config';
-import { isOfficial } from '../state/session';
 import { Icon } from '../ui/icons';
 import { lazily } from '../ui/lazily';
 import { Modal } from '../ui/modal';
@@ -22,10 +21,12 @@ interface Props {
   report: Pick<Report, 'id' | 'mine' | 'withdrawn_at'>;
   /** Whether the photos alone are shown at first, and what can be done with them once it is asked for. */
   folded?: boolean;
+  /** Rights of an official of the report: to add photos of the city's, or also to redact and remove those of residents. */
+  rights?: 'work' | 'moderate' | undefined;
 }
 
 /** The photos of a report, and a way to add some for users who may. */
-export function Gallery({ report, folded = false }: Props) {
+export function Gallery({ report, folded = false, rights }: Props) {
   const open = useMemo(() => createPhotos(report.id), [report.id]);
   const choice = useMemo(() => createChoice(ofReport(report.id)), [report.id]);
   useEffect(() => open.watch(), [open]);
@@ -33,7 +34,7 @@ export function Gallery({ report, folded = false }: Props) {
   const [shown, show] = useState<number>();
   const [redacting, setRedacting] = useState<Photo>();
   const [unfolded, setUnfolded] = useState(!folded);
-  const mayChange = !report.withdrawn_at && (report.mine || isOfficial());
+  const mayChange = !report.withdrawn_at && (report.mine || rights !== undefined);
   const changes = mayChange && unfolded;
   const photos = open.photos.value;
   const after = photos.filter(({ purpose }) => purpose === 'after');
@@ -52,7 +53,7 @@ export function Gallery({ report, folded = false }: Props) {
       {some.map((photo) => (
         <li key={photo.id}>
           <Thumbnail photo={photo} onOpen={() => show(ready.indexOf(photo))} />
-          {ready.includes(photo) && changes && !report.mine && (
+          {ready.includes(photo) && changes && rights === 'moderate' && !report.mine && (
             <button
               type="button"
               class="link"
@@ -63,7 +64,7 @@ export function Gallery({ report, folded = false }: Props) {
               {t('redact')}
             </button>
           )}
-          {changes && !(report.mine && photo.purpose) && (
+          {changes && (report.mine ? !photo.purpose : photo.official || rights === 'moderate') && (
             <button
               type="button"
               class="link"

@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals';
 
 import { must, reportService, type Department, type Person, type QueueWaiting, type Template } from '../api/client';
+import { loadScope } from './scope';
 import { session } from './session';
 
 export const departments = signal<Department[]>([]);
@@ -24,6 +25,7 @@ export async function loadDesk(): Promise<void> {
     ),
     must(reportService.GET('/reports/templates')),
     must(reportService.GET('/reports/queue/counts', { params: { query: {} } })),
+    loadScope(),
   ]);
   departments.value = known.departments;
   areas.value = parts;

@@ -83,6 +83,9 @@ describe('the queue', () => {
     expect([ids(queue), [...queue.selected.value]]).toEqual([['b', 'c'], ['b']]);
     queue.put(task('b', { status: 'rejected', version: 2 }));
     expect([ids(queue), [...queue.selected.value]]).toEqual([['c'], []]);
+    queue.select(['c']);
+    queue.drop('c'); // forwarded
+    expect([ids(queue), [...queue.selected.value]]).toEqual([[], []]);
   });
 
   test('asks for withdrawn reports, and keeps those alone', async () => {

@@ -156,6 +156,12 @@ export function createQueue() {
       countSoon();
     },
 
+    /** Takes away a task that is another department's now. */
+    drop(id: string) {
+      show(tasks.value.filter((each) => each.id !== id));
+      countSoon();
+    },
+
     select(ids: Iterable<string>) {
       selected.value = new Set(ids);
     },

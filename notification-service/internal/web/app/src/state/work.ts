@@ -16,6 +16,7 @@ import { debounce } from '../live/batch';
 import { watchFeed } from './feed';
 import { watchDialogue } from './notifications';
 import { replyToReport, moveReport } from './report';
+import { isElsewhere } from './scope';
 
 /** The acts of officials are fetched within this time after a change of status. */
 const REFRESH_MS = 200;
@@ -146,21 +147,37 @@ export function assignReport(id: string, assignment: Assignment): Promise<Work> 
   return must(reportService.PUT('/reports/{id}/assignment', { params: { path: { id } }, body: assignment }));
 }
 
+/** The report as it is by now; undefined if it is another department's. */
+async function stillOwn(id: string): Promise<Task | undefined> {
+  try {
+    return (await must(reportService.GET('/reports/{id}/work', { params: { path: { id } } }))).report;
+  } catch (failure) {
+    if (isElsewhere(failure)) return undefined;
+    throw failure;
+  }
+}
+
+/** Gives a report to another department, and resolves to it as it is then; to undefined if it is not the official's any longer. */
+export async function forwardReport(id: string, department_id: number, reason: string): Promise<Task | undefined> {
+  await must(reportService.POST('/reports/{id}/forward', { params: { path: { id } }, body: { department_id, reason } }));
+  return stillOwn(id);
+}
+
 /**
  * Corrects a report's category or place, unless another official was faster. Votes change
- * the version as well; after them it is tried again. Returns the report as it is then.
+ * the version as well; after them it is tried again. Returns the report as it is then;
+ * undefined if it went to another department with its category.
  */
-export async function correctReport(seen: Task, body: Correction): Promise<Task> {
+export async function correctReport(seen: Task, body: Correction): Promise<Task | undefined> {
   const path = { id: seen.id };
-  const now = async () => (await must(reportService.GET('/reports/{id}/work', { params: { path } }))).report;
   for (let version = seen.version, tries = 1; ; tries++) {
     try {
       await must(reportService.PATCH('/reports/{id}', { params: { path, header: { 'If-Match': `"${version}"` } }, body }));
-      return await now();
+      return await stillOwn(seen.id);
     } catch (failure) {
       if (!(failure instanceof Failure) || failure.kind !== 'stale-version' || tries === MAX_TRIES) throw failure;
-      const fresh = await now();
-      if (placeOf(fresh) !== placeOf(seen)) throw failure;
+      const fresh = await stillOwn(seen.id);
+      if (!fresh || placeOf(fresh) !== placeOf(seen)) throw failure;
       version = fresh.version;
     }
   }

@@ -1,7 +1,15 @@
 /** Answers of the services, for tests. */
 import { vi } from 'vitest';
 
-import { notificationService, reportService, type Category, type Notification, type Problem, type Report } from '../api/client';
+import {
+  notificationService,
+  reportService,
+  type Category,
+  type Notification,
+  type OwnScope,
+  type Problem,
+  type Report,
+} from '../api/client';
 
 type Answer = { data?: unknown; error?: unknown; response: Response };
 
@@ -63,6 +71,15 @@ export function report(part: Partial<Report> = {}): Report {
     ...part,
   };
 }
+
+/** The scope of an official of the whole city, and that of one of the department for street lights. */
+export const wholeCity: OwnScope = { scope: 'city', moderator: true, departments: [], unknown: [] };
+export const lightsAlone: OwnScope = {
+  scope: 'department',
+  moderator: false,
+  departments: [{ id: 1, code: 'lights', name: 'Lights' }],
+  unknown: [],
+};
 
 export function category(part: Partial<Category> = {}): Category {
   return { id: 2, name: 'Street lights and signals', hint: '', group: '', icon: 'lamp', accepts_reports: true, ...part };

@@ -12,10 +12,12 @@ export const edited = createEdited<Department[]>(async () => (await must(reportS
 /** The city's departments, and which of them get the reports of which category and area. */
 export function Departments() {
   const areas = useAreas();
+  const all = edited.value.value ?? [];
+  const isTaken = (code: string) => code && all.filter((each) => each.code === code).length > 1;
   /** A category goes to one department: it leaves the one that had it. */
   const route = (category: number, to: number, on: boolean) =>
     edited.set(
-      (edited.value.value ?? []).map((each) => {
+      all.map((each) => {
         const others = each.category_ids.filter((id) => id !== category);
         return { ...each, category_ids: on && each.id === to ? [...others, category] : others };
       }),
@@ -33,12 +35,30 @@ export function Departments() {
       remove={t('departments.remove')}
       save={t('departments.save')}
       saved={t('departments.saved')}
+      ready={() => !all.some(({ code }) => isTaken(code))}
       blank={(id) => ({ id, code: '', name: '', category_ids: [], routes: [] })}
       nameOf={({ name }) => name || t('work.department')}
     >
-      {({ id, name, category_ids, routes }, change) => (
+      {({ id, code, name, category_ids, routes }, change) => (
         <>
           <Field label={t('departments.name')} required maxLength={100} value={name} onValue={(name) => change({ name })} />
+          <Field
+            label={t('departments.code')}
+            hint={t('departments.code-hint')}
+            title={t('departments.code-form')}
+            pattern="[a-z0-9][a-z0-9_\-]*"
+            maxLength={40}
+            autocapitalize="none"
+            spellcheck={false}
+            value={code}
+            onValue={(code) => change({ code })}
+          >
+            {isTaken(code) && (
+              <small class="fault" role="alert">
+                {t('departments.code-taken')}
+              </small>
+            )}
+          </Field>
           <fieldset class="choices">
             <legend>{t('departments.categories')}</legend>
             {categories.value

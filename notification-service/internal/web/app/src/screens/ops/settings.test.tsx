@@ -36,6 +36,24 @@ beforeEach(() => {
   categories.value = [category({ id: 1, name: 'Roads' })];
 });
 
+test('no two departments have the same code', async () => {
+  const both = [1, 2].map((id) => ({ id, code: 'lamps', name: `Lamps ${id}`, category_ids: [], routes: [] }));
+  serve(reportService, 'GET', () => ok({ departments: both }));
+  const put = serve(reportService, 'PUT', () => ok({ departments: both }));
+  await show(Departments);
+  const code = () => root.querySelectorAll<HTMLInputElement>('input[maxlength="40"]')[1]!;
+  const save = () => act(() => root.querySelector('form')!.requestSubmit());
+  await save();
+  expect([put.mock.calls.length, root.querySelectorAll('[role=alert]').length]).toEqual([0, 2]);
+  await act(() => {
+    code().value = 'lamps-2';
+    code().dispatchEvent(new Event('input', { bubbles: true }));
+  });
+  await save();
+  expect(put.mock.lastCall?.[1].body).toMatchObject({ departments: [{ code: 'lamps' }, { code: 'lamps-2' }] });
+  await act(settled);
+});
+
 test.each([
   ['departments', Departments],
   ['calendar', CityCalendar],

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import type { Assignment, Person, Task } from '../../api/client';
 import { t, tn } from '../../lang/queue';
 import { departments, me, officials } from '../../state/desk';
+import { isLimited, ownOf } from '../../state/scope';
 import { assignmentOf, assignReport } from '../../state/work';
 import { Modal } from '../../ui/modal';
 import { explain } from '../../ui/problem';
@@ -48,14 +49,14 @@ export function AssignDialog({ tasks, onTask, onClose }: Props) {
   const choices: Choice[] = [
     { key: 'me', name: t('work.me', { name: me().name }), onChoose: () => void to(me()) },
     ...others.map((person) => ({ key: person.id, name: person.name, onChoose: () => void to(person) })),
-    ...departments.value.map(({ id, name }) => ({
+    ...ownOf(departments.value).map(({ id, name }) => ({
       key: `department-${id}`,
       name,
       about: t('work.department'),
       onChoose: () => void toDepartment(id),
     })),
     { key: 'nobody', name: t('work.nobody'), onChoose: () => void to(undefined) },
-    ...(departments.value.length > 0
+    ...(departments.value.length > 0 && !isLimited()
       ? [{ key: 'category', name: t('work.by-category'), onChoose: () => void toDepartment(undefined) }]
       : []),
   ];

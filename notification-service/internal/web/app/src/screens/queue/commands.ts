@@ -1,5 +1,6 @@
 /** The commands of the desk: a row for each, which the shortcuts, the buttons and the help read. */
 import type { Word } from '../../lang/queue';
+import { isLimited } from '../../state/scope';
 import type { Desk } from './use-desk';
 
 interface Command {
@@ -8,6 +9,8 @@ interface Command {
   /** As the help shows them, if they have other names or there are more. */
   keys?: string[];
   help: Word;
+  /** Whether the reader's desk has the command; every desk does without it. */
+  here?(): boolean;
   /** Without it the command is always allowed. */
   allowed?(desk: Desk): unknown;
   run?(desk: Desk): void;
@@ -44,6 +47,13 @@ export const COMMANDS = {
     help: 'work.key.correct',
     allowed: ({ task }) => task && !task.hidden_reason,
     run: ({ task, openDialog }) => openDialog({ name: 'correct', task: task! }),
+  },
+  forward: {
+    key: 'w',
+    help: 'work.key.forward',
+    here: isLimited,
+    allowed: ({ task }) => task && isLimited(),
+    run: ({ task, openDialog }) => openDialog({ name: 'forward', task: task! }),
   },
   merge: {
     key: 'd',

@@ -12,7 +12,8 @@ import { AnotherPlace, useAnotherPlace } from '../../map/another-place';
 
 interface Props {
   task: Task;
-  onTask(task: Task): void;
+  /** Called with the report as it is then; without it if it went to another department. */
+  onCorrected(task: Task | undefined): void;
   onClose(): void;
 }
 
@@ -20,7 +21,7 @@ interface Props {
  * Puts a report into another category or to another place. Enter in the list of
  * categories is enough for what is needed most: the reason is filled in.
  */
-export function CorrectDialog({ task, onTask, onClose }: Props) {
+export function CorrectDialog({ task, onCorrected, onClose }: Props) {
   const [category, setCategory] = useState(task.category_id);
   const place = useAnotherPlace(task);
   const [reason, setReason] = useState(t('correct.reason.usual'));
@@ -31,8 +32,9 @@ export function CorrectDialog({ task, onTask, onClose }: Props) {
   const usable = ({ id, accepts_reports, retired }: Category) => (accepts_reports && !retired) || id === task.category_id;
   const submit = submits(async () => {
     if (!changed) return;
-    onTask(await correctReport(task, { ...change, reason: reason.trim() }));
+    const corrected = await correctReport(task, { ...change, reason: reason.trim() });
     onClose();
+    onCorrected(corrected);
   });
   return (
     <Modal title={t('correct')} onClose={onClose}>

@@ -3,7 +3,8 @@ import { act } from 'preact/test-utils';
 import { expect, test, vi } from 'vitest';
 
 import { reportService, type Task } from '../../api/client';
-import { ok, report, serve } from '../../testing/api';
+import { scope } from '../../state/scope';
+import { lightsAlone, ok, refused, report, serve, wholeCity } from '../../testing/api';
 import { settled } from '../../testing/browser';
 import { Detail } from './detail';
 
@@ -21,7 +22,17 @@ test('the focus goes on to the report once it is read', async () => {
   const none = vi.fn();
   const show = () =>
     render(
-      <Detail id="r1" task={undefined} onTask={none} onMoved={none} onAssign={none} onCorrect={none} onAsk={none} onClose={none} />,
+      <Detail
+        id="r1"
+        task={undefined}
+        onTask={none}
+        onMoved={none}
+        onAssign={none}
+        onCorrect={none}
+        onForward={none}
+        onAsk={none}
+        onClose={none}
+      />,
       root,
     );
   await act(show);
@@ -36,6 +47,7 @@ test('the focus goes on to the report once it is read', async () => {
 // Somebody else's act takes a report from the list while it is slow to be read by itself.
 test('what is begun on a report outlives its leaving the list', async () => {
   HTMLDialogElement.prototype.showModal = vi.fn(); // jsdom has none
+  scope.value = wholeCity;
   serve(reportService, 'GET', () => new Promise(() => {}));
   const root = document.createElement('div');
   document.body.append(root);
@@ -50,6 +62,7 @@ test('what is begun on a report outlives its leaving the list', async () => {
           onMoved={vi.fn()}
           onAssign={vi.fn()}
           onCorrect={vi.fn()}
+          onForward={vi.fn()}
           onAsk={vi.fn()}
           onClose={vi.fn()}
         />,
@@ -62,4 +75,33 @@ test('what is begun on a report outlives its leaving the list', async () => {
   expect(root.querySelector('dialog')).not.toBeNull();
   await show(undefined);
   expect(root.querySelector('dialog')).not.toBeNull();
+});
+
+// A colleague has forwarded it, or it was opened by its address.
+test('nothing is shown of a report that another department has but the way to its page', async () => {
+  scope.value = lightsAlone;
+  const none = vi.fn();
+  const task = { ...report(), title: 'Dark lamp', routed: false, abuse_reports: 0 } as unknown as Task;
+  serve(reportService, 'GET', (path) => (path === '/reports/{id}/work' ? refused(403, 'other-department') : ok(report())));
+  const root = document.createElement('div');
+  document.body.append(root);
+  await act(() =>
+    render(
+      <Detail
+        id="r1"
+        task={task}
+        onTask={none}
+        onMoved={none}
+        onAssign={none}
+        onCorrect={none}
+        onForward={none}
+        onAsk={none}
+        onClose={none}
+      />,
+      root,
+    ),
+  );
+  expect(root.querySelector('form')).not.toBeNull();
+  await vi.waitFor(() => expect(root.querySelector('[role=alert]')?.textContent).toContain('Another department has this report'));
+  expect([root.querySelector('form'), root.querySelector('a')?.getAttribute('href')]).toEqual([null, '/reports/r1']);
 });

@@ -10,6 +10,7 @@ import { Gallery } from '../../photos/gallery';
 import { categoryName } from '../../state/categories';
 import { config } from '../../state/config';
 import { areaName, loadWaiting, templates } from '../../state/desk';
+import { isElsewhere, isLimited, moderates } from '../../state/scope';
 import { movedTo, type Moved } from '../../state/undo';
 import { keepNote, noteOn } from '../../state/notes';
 import { assignmentOf, createWork, type OpenWork } from '../../state/work';
@@ -39,6 +40,7 @@ interface Props {
   onMoved(moved: Moved): void;
   onAssign(task: Task): void;
   onCorrect(task: Task): void;
+  onForward(task: Task): void;
   onAsk(task: Task): void;
   onClose(): void;
   onNext?: () => void;
@@ -49,7 +51,7 @@ interface Props {
  * A report with all that officials know of it, and what they can do. What the
  * list knows is shown at once. Another report is another Detail, by its key.
  */
-export function Detail({ id, task: listed, onTask, onMoved, onAssign, onCorrect, onAsk, onClose, onNext, onPrevious }: Props) {
+export function Detail({ id, task: listed, onTask, onMoved, onAssign, onCorrect, onForward, onAsk, onClose, onNext, onPrevious }: Props) {
   const open = useMemo(() => createWork(id, onTask), [id]);
   useEffect(() => {
     const timer = setTimeout(() => void open.load(), REST_MS);
@@ -61,8 +63,11 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onCorrect,
   }, [open]);
   // A report that has just left the list stays, with all that is typed here, until its state is known from elsewhere.
   const latest = useRef<Task | undefined>(undefined);
-  const task = listed ?? open.work.value?.report ?? latest.current;
-  latest.current = task;
+  const found = listed ?? open.work.value?.report ?? latest.current;
+  latest.current = found;
+  // Nothing that was read before is shown of another department's.
+  const elsewhere = isElsewhere(open.error.value);
+  const task = elsewhere ? undefined : found;
   const assigned = task && JSON.stringify(assignmentOf(task));
   useEffect(() => {
     // Assigned elsewhere, by the reader in the list or by somebody else: who did it is not known yet.
@@ -117,7 +122,12 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onCorrect,
           )}
           <OfficialPart task={task} open={open} />
           {/* A caller has no account to answer with. */}
-          <Worker task={task} onAssign={() => onAssign(task)} onAsk={open.work.value?.intake ? undefined : () => onAsk(task)} />
+          <Worker
+            task={task}
+            onAssign={() => onAssign(task)}
+            onForward={() => onForward(task)}
+            onAsk={open.work.value?.intake ? undefined : () => onAsk(task)}
+          />
           {!task.hidden_reason && (
             <StatusForm
               titled={false}
@@ -144,7 +154,8 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onCorrect,
           <MoreActs task={task} open={open} />
         </>
       )}
-      <Fault error={open.error.value} retry={() => void open.load()} />
+      <Fault error={open.error.value} {...(!elsewhere && { retry: () => void open.load() })} />
+      {elsewhere && <a href={href(`reports/${id}`)}>{t('work.public')}</a>}
     </article>
   );
 }
@@ -177,7 +188,11 @@ function Head({ task, open, onCorrect }: { task: Task; open: OpenWork; onCorrect
       </p>
       {intake && <Intake id={task.id} intake={intake} />}
       {words ? (
-        <Gallery report={{ id: task.id, mine: false, ...(task.withdrawn_at && { withdrawn_at: task.withdrawn_at }) }} folded />
+        <Gallery
+          report={{ id: task.id, mine: false, ...(task.withdrawn_at && { withdrawn_at: task.withdrawn_at }) }}
+          rights={moderates() ? 'moderate' : 'work'}
+          folded
+        />
       ) : (
         <p class="skeleton" aria-hidden="true" />
       )}
@@ -195,7 +210,17 @@ function Head({ task, open, onCorrect }: { task: Task; open: OpenWork; onCorrect
 }
 
 /** The people who work on it, and the deadline. */
-function Worker({ task, onAssign, onAsk }: { task: Task; onAssign(): void; onAsk: (() => void) | undefined }) {
+function Worker({
+  task,
+  onAssign,
+  onForward,
+  onAsk,
+}: {
+  task: Task;
+  onAssign(): void;
+  onForward(): void;
+  onAsk: (() => void) | undefined;
+}) {
   return (
     <div class="stack worker">
       <p class="bar">
@@ -207,6 +232,11 @@ function Worker({ task, onAssign, onAsk }: { task: Task; onAssign(): void; onAsk
         <button type="button" class="link" aria-haspopup="dialog" onClick={onAssign}>
           {t('work.assign')}
         </button>
+        {isLimited() && (
+          <button type="button" class="link" aria-haspopup="dialog" onClick={onForward}>
+            {t('forward')}
+          </button>
+        )}
       </p>
       <Due task={task} onAsk={onAsk} />
     </div>
@@ -221,13 +251,15 @@ function MoreActs({ task, open }: { task: Task; open: OpenWork }) {
   const inUse = task.hidden_reason !== undefined || task.duplicate_of !== undefined || duplicates.length > 0;
   return (
     <details class="more-acts" open={inUse}>
-      <summary>{t('work.more')}</summary>
+      <summary>{t(moderates() ? 'work.more' : 'work.duplicates')}</summary>
       <div class="stack">
         <Duplicates task={task} open={open} />
-        <section class="stack" aria-labelledby="moderation">
-          <h3 id="moderation">{t('moderation')}</h3>
-          <Moderation report={task} restricted={restricted} onDone={open.moderated} />
-        </section>
+        {(moderates() || task.hidden_reason) && (
+          <section class="stack" aria-labelledby="moderation">
+            <h3 id="moderation">{t('moderation')}</h3>
+            <Moderation report={task} restricted={restricted} onDone={open.moderated} />
+          </section>
+        )}
       </div>
     </details>
   );

@@ -6,6 +6,7 @@ import { number, t, type Word } from '../../lang/queue';
 import { categories } from '../../state/categories';
 import { config } from '../../state/config';
 import { areas, departments, me } from '../../state/desk';
+import { ownOf } from '../../state/scope';
 import { LEVELS, narrowing, NO_FILTERS, OF_REPORTERS, SOURCES, type QueueFilters } from '../../state/filters';
 import { CategoryOptions } from '../../ui/category';
 import { Options } from '../../ui/field';
@@ -63,7 +64,7 @@ function fieldsOf(counts: QueueCounts | undefined): Field[] {
       name: 'department',
       label: 'work.department',
       all: 'work.department.all',
-      options: departments.value.map(({ id, name }) => ({
+      options: ownOf(departments.value).map(({ id, name }) => ({
         value: String(id),
         name,
         count: counts?.departments.find(({ department_id }) => department_id === id)?.count,

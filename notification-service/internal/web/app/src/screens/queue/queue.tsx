@@ -10,6 +10,7 @@ import { config } from '../../state/config';
 import { loadDesk, loadWaiting, waiting } from '../../state/desk';
 import { watchFeed } from '../../state/feed';
 import { filtersOf } from '../../state/filters';
+import { isLimited, scope } from '../../state/scope';
 import { usePoll } from '../../ui/poll';
 import { Fault } from '../../ui/problem';
 import { href, route } from '../../ui/router';
@@ -42,7 +43,9 @@ function waitingIn(name: (typeof sections)[number]['name']): number {
 /** The desk of the officials, a tab for each part. */
 export function QueueScreen({ path: [, path = ''] }: { path: string[] }) {
   const [error, setError] = useState<unknown>();
-  const section = sections.find((each) => each.path === path) ?? sections[0];
+  // Only moderators decide on photos. They are there until it is known who may not.
+  const own = sections.filter(({ path }) => path !== 'photos' || (config.photos && scope.value?.moderator !== false));
+  const section = own.find((each) => each.path === path) ?? sections[0];
   const read = () => {
     setError(undefined);
     loadDesk().catch(setError);
@@ -62,21 +65,20 @@ export function QueueScreen({ path: [, path = ''] }: { path: string[] }) {
       <div class="title-row">
         <h1 tabIndex={-1}>{t(section.name)}</h1>
         <nav class="tabs" aria-label={t('work')}>
-          {sections
-            .filter(({ path }) => path !== 'photos' || config.photos)
-            .map(({ path, name }) => (
-              <a key={path} href={href(path ? `queue/${path}` : 'queue')} aria-current={path === section.path ? 'page' : undefined}>
-                {t(name)}
-                {waitingIn(name) > 0 && (
-                  <span class="count" title={name === 'queue' ? tn('work.with-new-comments', waitingIn(name)) : undefined}>
-                    {number(waitingIn(name))}
-                    {name === 'queue' && <span class="hidden"> {t('work.new-comments')}</span>}
-                  </span>
-                )}
-              </a>
-            ))}
+          {own.map(({ path, name }) => (
+            <a key={path} href={href(path ? `queue/${path}` : 'queue')} aria-current={path === section.path ? 'page' : undefined}>
+              {t(name)}
+              {waitingIn(name) > 0 && (
+                <span class="count" title={name === 'queue' ? tn('work.with-new-comments', waitingIn(name)) : undefined}>
+                  {number(waitingIn(name))}
+                  {name === 'queue' && <span class="hidden"> {t('work.new-comments')}</span>}
+                </span>
+              )}
+            </a>
+          ))}
         </nav>
       </div>
+      {isLimited() && <Departments />}
       <Fault error={error} retry={read} />
       {section.name === 'queue' && <Workbench />}
       {section.name === 'numbers' && <Numbers filters={{ ...filtersOf(route.value.query), status: [] }} />}
@@ -85,5 +87,16 @@ export function QueueScreen({ path: [, path = ''] }: { path: string[] }) {
       {section.name === 'held.title' && <HeldPhotos />}
       {section.name === 'abuse.title' && <Suspects />}
     </div>
+  );
+}
+
+/** The departments whose reports the desk has, and what is wrong with their codes. */
+function Departments() {
+  const { departments = [], unknown = [] } = scope.value ?? {};
+  return (
+    <p class="quiet">
+      {t('work.yours', { departments: departments.map(({ name }) => name).join(', ') || '–' })}
+      {unknown.length > 0 && <strong> {t('work.yours.unknown', { codes: unknown.join(', ') })}</strong>}
+    </p>
   );
 }

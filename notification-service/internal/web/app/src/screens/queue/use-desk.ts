@@ -8,7 +8,7 @@ import { chooseTemplate, finishedReport } from '../../state/notes';
 import { createQueue } from '../../state/queue';
 import { toast } from '../../state/toasts';
 import { explain } from '../../ui/problem';
-import { route } from '../../ui/router';
+import { route, setQuery } from '../../ui/router';
 import { useShortcuts } from '../../ui/shortcuts';
 import { COMMANDS, ROWS, run, type CommandName } from './commands';
 import { useDialog } from './use-dialog';
@@ -17,7 +17,8 @@ import { useRow } from './use-row';
 /** Kept between visits of the screen, which then shows it at once. */
 const queue = createQueue();
 
-type Dialog = { name: 'move' | 'assign'; tasks: Task[] } | { name: 'correct' | 'ask'; task: Task } | { name: 'keys' | 'views' | 'intake' };
+type Dialog =
+  { name: 'move' | 'assign'; tasks: Task[] } | { name: 'correct' | 'forward' | 'ask'; task: Task } | { name: 'keys' | 'views' | 'intake' };
 
 /** The queue, the report at hand, and what commands do with them. */
 function useWork() {
@@ -48,6 +49,17 @@ function useWork() {
     /** The report at hand, if the list has it. */
     task: rows.row ?? rows.atHand,
     chosen: queue.tasks.value.filter((task) => queue.selected.value.has(task.id)),
+    /** Shows a report as it is after an act; one that is another department's now is gone, and the next has its place. */
+    show({ id }: Task, now: Task | undefined) {
+      if (now) return queue.put(now);
+      queue.drop(id);
+      if (queue.tasks.value.length === 0) {
+        rows.setCurrent(undefined);
+        setQuery({ report: '' });
+      }
+      // The dialog, in which the act was, keeps the focus until it is gone.
+      setTimeout(rows.advance);
+    },
     /** Opens the form of the report at hand, which then asks for a photo of the finished work. */
     finish() {
       if (id) finishedReport.value = id;

@@ -10,6 +10,7 @@ import { CorrectDialog } from './correct';
 import { Detail } from './detail';
 import { ExportButton } from './export';
 import { FilterBar } from './filters';
+import { ForwardDialog } from './forward';
 import { IntakeDialog } from './intake';
 import { KeysDialog } from './keys';
 import { MoveDialog } from './move';
@@ -82,6 +83,7 @@ export function Workbench() {
               }}
               onAssign={(task) => desk.openDialog({ name: 'assign', tasks: [task] })}
               onCorrect={(task) => desk.openDialog({ name: 'correct', task })}
+              onForward={(task) => desk.openDialog({ name: 'forward', task })}
               onAsk={(task) => desk.openDialog({ name: 'ask', task })}
               onClose={desk.close}
               {...(after < tasks.length && { onNext: () => goTo(after) })}
@@ -127,14 +129,16 @@ function TopBar({ desk: { queue, filters, run } }: Props) {
   );
 }
 
-function Dialogs({ desk: { dialog, endDialog, queue, showMoves, open } }: Props) {
+function Dialogs({ desk: { dialog, endDialog, queue, show, showMoves, open } }: Props) {
   switch (dialog?.name) {
     case 'move':
       return <MoveDialog tasks={dialog.tasks} onMoved={(results, to) => showMoves(dialog.tasks, results, to)} onClose={endDialog} />;
     case 'assign':
       return <AssignDialog tasks={dialog.tasks} onTask={queue.put} onClose={endDialog} />;
     case 'correct':
-      return <CorrectDialog task={dialog.task} onTask={queue.put} onClose={endDialog} />;
+      return <CorrectDialog task={dialog.task} onCorrected={(now) => show(dialog.task, now)} onClose={endDialog} />;
+    case 'forward':
+      return <ForwardDialog task={dialog.task} onForwarded={(now) => show(dialog.task, now)} onClose={endDialog} />;
     case 'ask':
       return <AskDialog task={dialog.task} onTask={queue.put} onClose={endDialog} />;
     case 'views':

@@ -25,8 +25,7 @@ import { NoPage } from '../no-page';
 import { Timeline } from './timeline';
 import { Votes } from './votes';
 
-const StatusForm = lazily(async () => (await import('./status-form')).StatusForm);
-const Moderation = lazily(async () => (await import('../../moderation/moderation')).Moderation, true);
+const ForOfficials = lazily(async () => (await import('./for-officials')).ForOfficials, true);
 const Comments = lazily(async () => (await import('../../comments/comments')).Comments);
 const ReporterPart = lazily(async () => (await import('../../dialogue/reporter')).ReporterPart, true);
 const HideNameForm = lazily(async () => (await import('./hide-name')).HideNameForm);
@@ -43,6 +42,7 @@ export function ReportScreen({ path: [, id = ''] }: { path: string[] }) {
   }, [open]);
   useSeen(id);
   const report = open.report.value;
+  const votes = report && !report.hidden_reason && !isPrivate(report) && <Votes open={open} report={report} />;
   useSubject(report?.title);
   if (open.error.value instanceof Failure && ['not-found', 'invalid-input'].includes(open.error.value.kind)) {
     return <NoPage title="problem.not-found" text="report.none" />;
@@ -63,12 +63,14 @@ export function ReportScreen({ path: [, id = ''] }: { path: string[] }) {
             )}
             {report.mine && <ReporterPart open={open} report={report} />}
             <p class="story">{report.description}</p>
-            <Gallery report={report} />
-            {!report.hidden_reason && !isPrivate(report) && <Votes open={open} report={report} />}
-            {isOfficial() && (
+            {isOfficial() ? (
+              <ForOfficials open={open} report={report}>
+                {votes}
+              </ForOfficials>
+            ) : (
               <>
-                {!report.hidden_reason && <StatusForm open={open} report={report} />}
-                <Moderation report={report} onDone={() => void open.load()} />
+                <Gallery report={report} />
+                {votes}
               </>
             )}
           </div>

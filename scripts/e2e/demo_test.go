@@ -20,19 +20,41 @@ func TestDemo(t *testing.T) {
 	c.start()
 	c.startWorker()
 	c.startPhotoWorker()
-	for range 2 {
-		out, err := exec.CommandContext(t.Context(), filepath.Join(binaries, "demo"), "-gateway", c.gateway.URL).CombinedOutput()
-		if err != nil {
-			t.Fatalf("demo: %v\n%s", err, out)
-		}
-		if !strings.Contains(string(out), "The guest, whom nobody knows, reads: ") {
-			t.Errorf("no guest was answered:\n%s", out)
-		}
-		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		last := lines[len(lines)-1]
-		if m := lastLine.FindStringSubmatch(last); m == nil || m[1] != m[2] {
-			t.Errorf("the last line reads %q", last)
-		}
-		t.Log(last)
+	c.playDemo("The guest, whom nobody knows, reads: ")
+	c.playDemo("Officials work for the whole city here")
+}
+
+// Where officials work for departments, as many notifications come, and a private report of
+// one department is not there for the other.
+func TestDemoOfDepartments(t *testing.T) {
+	t.Parallel()
+	c := prepareStack(t)
+	c.switchDepartmentsOn()
+	c.start()
+	c.startWorker()
+	c.startPhotoWorker()
+	first := c.playDemo("for Lina of demo-lights there is no such report")
+	if second := c.playDemo("for Lina of demo-lights there is no such report"); first != second {
+		t.Errorf("%s notifications came, and %s in a second run", first, second)
 	}
+}
+
+// playDemo runs the demo, which says something, and returns how many notifications came.
+func (c *stack) playDemo(says string) string {
+	c.t.Helper()
+	out, err := exec.CommandContext(c.t.Context(), filepath.Join(binaries, "demo"), "-gateway", c.gateway.URL).CombinedOutput()
+	if err != nil {
+		c.t.Fatalf("demo: %v\n%s", err, out)
+	}
+	if !strings.Contains(string(out), says) {
+		c.t.Errorf("the demo does not say %q:\n%s", says, out)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	last := lines[len(lines)-1]
+	m := lastLine.FindStringSubmatch(last)
+	if m == nil || m[1] != m[2] {
+		c.t.Fatalf("the last line reads %q", last)
+	}
+	c.t.Log(last)
+	return m[1]
 }

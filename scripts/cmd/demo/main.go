@@ -10,6 +10,9 @@
 // An operator renames a category for a moment, which every list shows and no old
 // notification does.
 //
+// In a city whose officials work for departments, a private report of one department is not
+// there for another one's official.
+//
 // Some reports get photos that have a place in them, which must not be in what
 // everybody is served.
 //
@@ -127,6 +130,9 @@ func (p *play) perform(ctx context.Context, gateway *client.Client, address stri
 		return err
 	}
 	if err := p.visit(ctx, gateway, address, ids); err != nil {
+		return err
+	}
+	if err := p.keepApart(ctx, gateway); err != nil {
 		return err
 	}
 	late, cancel := context.WithTimeout(ctx, patience)

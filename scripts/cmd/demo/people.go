@@ -36,7 +36,7 @@ func enter(ctx context.Context, gateway *client.Client, a *audit) (*cast, error)
 	for i, name := range append([]string{officialName}, residentNames...) {
 		role := "resident"
 		if name == officialName {
-			role = "official"
+			role = "moderator" // an official of the whole city, also where others work for departments
 		}
 		user, err := gateway.SignIn(ctx, name, role, "")
 		if err != nil {

@@ -31,6 +31,10 @@ const (
 	Auditor   Role = "auditor"
 )
 
+// Connection is the role of a machine of a department, which has a key of the city. No token
+// gives it, and it opens the operations alone whose documents name it.
+const Connection Role = "connection"
+
 // roles lists the roles, the mightiest first: of several in one token, the
 // first counts. A default role for everybody must not hide that of an auditor.
 var roles = []Role{Operator, Moderator, Official, Auditor, Resident}
@@ -96,6 +100,8 @@ func Require(roles ...Role) func(http.Handler) http.Handler {
 			case !ok:
 				w.Header().Set("WWW-Authenticate", challenge)
 				service.WriteProblem(w, r, service.Unauthenticated.New("send a bearer token, or sign in"))
+			case refusesConnection(p, roles):
+				service.WriteProblem(w, r, errConnection)
 			case len(roles) > 0 && !slices.Contains(roles, p.Role) && !(p.Official() && slices.Contains(roles, Official)):
 				service.WriteProblem(w, r, service.Forbidden.New("this needs another role than "+string(p.Role)))
 			case p.Role == Official && !p.Official() && slices.Contains(roles, Official) && !slices.Contains(roles, Resident):
@@ -103,6 +109,25 @@ func Require(roles ...Role) func(http.Handler) http.Handler {
 			default:
 				next.ServeHTTP(w, r)
 			}
+		})
+	}
+}
+
+var errConnection = service.Forbidden.New("the key of a connection does not open this")
+
+func refusesConnection(p Principal, roles []Role) bool {
+	return p.Role == Connection && !slices.Contains(roles, Connection)
+}
+
+// Open lets everybody pass, signed in or not; of connections only if roles name them.
+func Open(roles ...Role) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if p, _ := From(r.Context()); refusesConnection(p, roles) {
+				service.WriteProblem(w, r, errConnection)
+				return
+			}
+			next.ServeHTTP(w, r)
 		})
 	}
 }

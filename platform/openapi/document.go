@@ -128,7 +128,8 @@ func (op *operation) public() bool {
 	return false
 }
 
-// roles returns the roles that may use the operation; none means all.
+// roles returns the roles that may use the operation; none means all but connections. A
+// public one is everybody's, and of connections only if it names them.
 func (op *operation) roles() []auth.Role {
 	names, _ := op.Operation.Extensions["x-roles"].([]any)
 	roles := make([]auth.Role, len(names))

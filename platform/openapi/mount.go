@@ -64,7 +64,7 @@ func (op *operation) handler(h service.HandlerFunc, errs service.Errors) http.Ha
 		return h(w, r)
 	})
 	if op.public() {
-		return checked
+		return auth.Open(op.roles()...)(checked)
 	}
 	return auth.Require(op.roles()...)(checked)
 }

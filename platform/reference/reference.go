@@ -198,7 +198,7 @@ func (w *writer) operation(doc *api, heading string, shared []parameter, o *oper
 
 // callers returns the words for who may use an operation.
 func callers(doc *api, o *operation) string {
-	if o.Roles != nil {
+	if o.Roles != nil && o.Security == nil {
 		return "Roles: " + strings.Join(codes(o.Roles), ", ") + "."
 	}
 	security := cmp.Or(o.Security, doc.Security)
@@ -206,6 +206,9 @@ func callers(doc *api, o *operation) string {
 		return "Needs no sign-in."
 	}
 	if slices.ContainsFunc(*security, func(way map[string][]string) bool { return len(way) == 0 }) {
+		if o.Roles != nil {
+			return "The sign-in is optional; a connection's key is accepted."
+		}
 		return "The sign-in is optional."
 	}
 	return "For everybody who has signed in."

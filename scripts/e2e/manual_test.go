@@ -41,7 +41,7 @@ var answers = map[string]string{
 var shown = map[string][]string{
 	"docs/city.md":    {`tag: "1"`, `tag: "2"`, `"name":"Bau gas atau kebakaran"`},
 	"README.md":       {"event: notification", `"report.vote.received"`, `"status":"in_progress"`, `"vote_type":"upvote"`, `"pending":`, `"name": "queue.vote_received"`},
-	"docs/clients.md": {"event: ready", "retry:"},
+	"docs/clients.md": {"event: ready", "retry:", `"reports":[]`},
 	"docs/stream.md":  {"event: reset", "retry:"},
 	"docs/recoverability.md": {`"message_id":"manual-delayed-1"`, `"error_group":"SQLSTATE 55P03"`, `"id":17`, `"concurrency":4`, `"paused":true`,
 		`"kind":"published","place":"outbox"`, `"kind":"handled","place":"queue.report_created"`},
@@ -130,6 +130,7 @@ func newManualReader(t *testing.T, c *stack) *manualReader {
 	r := &manualReader{t: t, stack: c, folder: t.TempDir()}
 	operator := c.userOf("manual-operator", "operator")
 	receiver, webhookSecret := newReceiver(t)
+	execute(t, c.reportDB, `insert into departments (id, name) values (1, 'Lighting') on conflict do nothing`)
 	path := filepath.Join(r.folder, "bin")
 	r.write("bin/curl", "#!/bin/bash\n"+
 		"echo \"begun\" >>"+r.log()+"\n"+

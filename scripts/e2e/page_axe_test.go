@@ -100,6 +100,7 @@ func TestPageAccessible(t *testing.T) { //nolint:funlen // every screen, one aft
 		look{"sheets of codes", oskar, "ops/assets", append(dialog("Sheets of codes"), browser.Until(`document.querySelector('.code-sheet')?.naturalWidth > 0`))},
 		look{"removing a layer", oskar, "ops/assets", dialog("Remove")},
 		look{"signposts", oskar, "ops/categories", []browser.Action{browser.Click("button", "Add a category"), browser.Click("button", "Add a signpost for an area"), browser.See("label", "Where to turn")}},
+		look{"connections", oskar, "ops/connections", []browser.Action{browser.See(".empty", "no connections")}},
 		look{"Open311", oskar, "ops/open311", []browser.Action{browser.See(".empty", "no keys")}},
 		look{"new key", oskar, "ops/open311", []browser.Action{browser.Fill("Name of the application", "Lamps"), browser.Click("button", "Make a key"), browser.See("dialog h2", "Key")}},
 		look{"revoking a key", oskar, "ops/open311", dialog("Revoke")},

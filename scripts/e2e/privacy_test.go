@@ -271,6 +271,7 @@ func (c *canary) searchAnswers() {
 	if err := c.userOf("other-resident", "resident").Do(c.t.Context(), http.MethodPut, "/me/contact", contact, nil); err != nil {
 		c.t.Errorf("somebody else gives an address: %v", err)
 	}
+	connection := c.connect(c.reports[0].ID)
 	values := c.pathValues()
 	for _, path := range selfDescriptions {
 		c.searchOperations(c.worker, path)
@@ -292,9 +293,13 @@ func (c *canary) searchAnswers() {
 			c.searchOperations(p, path)
 		}
 		answered := make(map[string]bool) // templates with an answer that may show something
-		for _, role := range []string{"", "resident", "official", "operator", "auditor"} {
+		for _, role := range []string{"", "resident", "official", "operator", "auditor", "connection"} {
 			token := ""
-			if role != "" {
+			switch role {
+			case "":
+			case "connection":
+				token = connection.Token()
+			default:
 				token = c.userOf("other-"+role, role).Token()
 			}
 			for _, op := range operations {

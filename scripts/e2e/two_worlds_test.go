@@ -679,6 +679,11 @@ func (c *stack) observe(w world, reports []client.Report, readers map[string]*cl
 		"/reports/categories", "/reports/categories/changes", "/admin/webhooks", "/admin/deliveries/1", "/admin/deliveries?report_id=" + reports[0].ID.String(),
 		"/admin/reports/open311/keys",
 	})
+	connected := []string{"/reports/connection", "/reports/connection?without_number=true"}
+	for _, report := range reports {
+		connected = append(connected, "/reports/"+report.ID.String()+"/connection", "/reports/"+report.ID.String()+"/history")
+	}
+	w["a connection"] = c.answers(c.connect(reports[0].ID), connected)
 	w["the stories of messages"] = c.stories(operator)
 	w.readTables(c.t, c.reportDB, "reporters", "commenters")
 	w.readTables(c.t, c.notificationDB, "streams")

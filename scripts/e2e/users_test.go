@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/client"
+	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/event"
 )
 
@@ -155,4 +156,23 @@ func token(replace jwt.MapClaims) string {
 // userOf returns a client of the user called id, without asking the issuer.
 func (c *stack) userOf(id, role string) *client.Client {
 	return c.As(id, token(jwt.MapClaims{"sub": id, "role": role}))
+}
+
+// connect gives all reports to a department, and returns a connection of it, with the scope
+// private and a number at one of them.
+func (c *stack) connect(numbered uuid.UUID) *client.Client {
+	c.t.Helper()
+	execute(c.t, c.reportDB, `insert into departments (id, name) values (1, 'Lighting') on conflict do nothing`)
+	execute(c.t, c.reportDB, `update reports set department_id = 1`)
+	var made reportapi.MadeConnection
+	request := reportapi.NewConnection{Name: "Work orders", DepartmentID: 1, Private: true}
+	if err := c.userOf("connects", "operator").Do(c.t.Context(), http.MethodPost, "/admin/reports/connections", request, &made); err != nil {
+		c.t.Fatalf("make a connection: %v", err)
+	}
+	connection := c.As(made.ID.String(), made.Key)
+	ref := reportapi.NewExternalRef{Number: "WO-1", State: "Crew booked"}
+	if err := connection.Do(c.t.Context(), http.MethodPut, "/reports/"+numbered.String()+"/external-ref", ref, nil); err != nil {
+		c.t.Fatalf("set a number: %v", err)
+	}
+	return connection
 }

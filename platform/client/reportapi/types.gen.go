@@ -27,6 +27,7 @@ const (
 	ActActionDismissAbuse     ActAction = "dismiss_abuse"
 	ActActionDuplicate        ActAction = "duplicate"
 	ActActionExpire           ActAction = "expire"
+	ActActionExternalRef      ActAction = "external_ref"
 	ActActionForward          ActAction = "forward"
 	ActActionHide             ActAction = "hide"
 	ActActionHideComment      ActAction = "hide_comment"
@@ -224,6 +225,7 @@ const (
 	SettingsAuditEntrySettingAssets      SettingsAuditEntrySetting = "assets"
 	SettingsAuditEntrySettingCalendar    SettingsAuditEntrySetting = "calendar"
 	SettingsAuditEntrySettingCategories  SettingsAuditEntrySetting = "categories"
+	SettingsAuditEntrySettingConnections SettingsAuditEntrySetting = "connections"
 	SettingsAuditEntrySettingDepartments SettingsAuditEntrySetting = "departments"
 	SettingsAuditEntrySettingGuests      SettingsAuditEntrySetting = "guests"
 	SettingsAuditEntrySettingImport      SettingsAuditEntrySetting = "import"
@@ -340,14 +342,14 @@ type AbuseReason string
 
 // Act Something that an official did to a report.
 type Act struct {
-	// Action It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, its reporter was asked something, the question was withdrawn, or its time was over (`expire`), which is nobody's act, or it fell overdue, likewise; `wait` and `no_wait` are acts of an earlier version, which let it wait for the resident without a question; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or it was restricted to the reporter and officials, or published again; or a comment was hidden or shown again; or it was kept resolved although it was disputed, or forwarded to another department.
+	// Action It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, its reporter was asked something, the question was withdrawn, or its time was over (`expire`), which is nobody's act, or it fell overdue, likewise; `wait` and `no_wait` are acts of an earlier version, which let it wait for the resident without a question; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or it was restricted to the reporter and officials, or published again; or a comment was hidden or shown again; or it was kept resolved although it was disputed, or forwarded to another department; or a connection gave it another number or state of its system (`external_ref`).
 	Action ActAction `json:"action"`
 
 	// Assignee To whom it was assigned; absent for nobody.
 	Assignee Person    `json:"assignee,omitempty,omitzero"`
 	At       time.Time `json:"at"`
 
-	// By The official; the id is shown where the name is unknown.
+	// By The official, or the connection; the id is shown where the name is unknown.
 	By Person `json:"by"`
 
 	// DepartmentID To which it was assigned or forwarded; absent for that of the category.
@@ -364,7 +366,7 @@ type Act struct {
 	Text string `json:"text,omitempty,omitzero"`
 }
 
-// ActAction It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, its reporter was asked something, the question was withdrawn, or its time was over (`expire`), which is nobody's act, or it fell overdue, likewise; `wait` and `no_wait` are acts of an earlier version, which let it wait for the resident without a question; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or it was restricted to the reporter and officials, or published again; or a comment was hidden or shown again; or it was kept resolved although it was disputed, or forwarded to another department.
+// ActAction It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, its reporter was asked something, the question was withdrawn, or its time was over (`expire`), which is nobody's act, or it fell overdue, likewise; `wait` and `no_wait` are acts of an earlier version, which let it wait for the resident without a question; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or it was restricted to the reporter and officials, or published again; or a comment was hidden or shown again; or it was kept resolved although it was disputed, or forwarded to another department; or a connection gave it another number or state of its system (`external_ref`).
 type ActAction string
 
 // AddressReplaced The address before, and after; empty for none.
@@ -798,6 +800,76 @@ type CommentPage struct {
 	NextCursor string `json:"next_cursor,omitempty,omitzero"`
 }
 
+// ConnectedReport A report as a connection reads it, with nothing of its reporter.
+type ConnectedReport struct {
+	Address string `json:"address"`
+
+	// Area The code of the area that it is in; absent outside of all.
+	Area string `json:"area,omitempty,omitzero"`
+
+	// Asset The thing of the city that it is about, as `layer/code`; absent for none.
+	Asset string `json:"asset,omitempty,omitzero"`
+
+	// AssetName The thing's name; absent if it has none.
+	AssetName  string `json:"asset_name,omitempty,omitzero"`
+	CategoryID int32  `json:"category_id"`
+
+	// CategoryName In the city's first language; `listCategories` has the others.
+	CategoryName string    `json:"category_name"`
+	CreatedAt    time.Time `json:"created_at"`
+	Description  string    `json:"description"`
+
+	// ExternalRef What a report is called in another system. Residents do not read it.
+	ExternalRef *ExternalRef `json:"external_ref,omitempty"`
+	ID          uuid.UUID    `json:"id"`
+	Latitude    *float64     `json:"latitude,omitempty"`
+	Longitude   *float64     `json:"longitude,omitempty"`
+
+	// Number What residents and officials call it.
+	Number string `json:"number"`
+
+	// Photos Photos, oldest first; `GET /photos/{id}/2048.jpg` is a large one.
+	Photos []uuid.UUID `json:"photos"`
+
+	// Status The state of a report.
+	Status Status `json:"status"`
+	Title  string `json:"title"`
+
+	// Transitions The statuses to which it may be moved, the usual ones first.
+	Transitions []Transition `json:"transitions"`
+	UpdatedAt   time.Time    `json:"updated_at"`
+	Version     int64        `json:"version"`
+
+	// Visibility Who sees a report: everybody (`public`), or its reporter and officials alone (`officials`), so that for all others there is no such report.
+	Visibility Visibility `json:"visibility"`
+}
+
+// ConnectedReports A page of the reports of a connection's department.
+type ConnectedReports struct {
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor string            `json:"next_cursor,omitempty,omitzero"`
+	Reports    []ConnectedReport `json:"reports"`
+}
+
+// Connection A machine of a department.
+type Connection struct {
+	// DepartmentID Absent once the department is removed.
+	DepartmentID   int32     `json:"department_id,omitempty,omitzero"`
+	DepartmentName string    `json:"department_name,omitempty,omitzero"`
+	ID             uuid.UUID `json:"id"`
+	MadeAt         time.Time `json:"made_at"`
+	Name           string    `json:"name"`
+	Private        bool      `json:"private"`
+
+	// RevokedAt Absent while its key is valid.
+	RevokedAt time.Time `json:"revoked_at,omitempty,omitzero"`
+}
+
+// Connections The connections of the city's departments.
+type Connections struct {
+	Connections []Connection `json:"connections"`
+}
+
 // Correction What is to be corrected, and why.
 type Correction struct {
 	// Address Examples: Jl. Asia Afrika 8
@@ -993,6 +1065,17 @@ type ErasureRequest struct {
 	UserID string `json:"user_id"`
 }
 
+// ExternalRef What a report is called in another system. Residents do not read it.
+type ExternalRef struct {
+	Number string    `json:"number"`
+	SetAt  time.Time `json:"set_at"`
+	State  string    `json:"state,omitempty,omitzero"`
+
+	// System The name of the connection that said so.
+	System string `json:"system"`
+	URL    string `json:"url,omitempty,omitzero"`
+}
+
 // Fault One fault of the input.
 type Fault struct {
 	// Code A word for programs that say it in another language; in a file of areas.
@@ -1164,6 +1247,9 @@ type HistoryEntry struct {
 	// Correction Only in a correction.
 	Correction *HistoryCorrection `json:"correction,omitempty"`
 
+	// DepartmentName The department whose connection, a system of its own, has made the change; absent for officials.
+	DepartmentName string `json:"department_name,omitempty,omitzero"`
+
 	// FromStatus Absent in the first entry.
 	FromStatus Status `json:"from_status,omitempty,omitzero"`
 
@@ -1235,6 +1321,19 @@ type LastDay = string
 type LikelyOriginal struct {
 	ID    uuid.UUID `json:"id"`
 	Title string    `json:"title"`
+}
+
+// MadeConnection A connection that was made.
+type MadeConnection struct {
+	DepartmentID   int32     `json:"department_id"`
+	DepartmentName string    `json:"department_name"`
+	ID             uuid.UUID `json:"id"`
+
+	// Key What it sends as `Authorization: Bearer <key>`.
+	Key     string    `json:"key"`
+	MadeAt  time.Time `json:"made_at"`
+	Name    string    `json:"name"`
+	Private bool      `json:"private"`
 }
 
 // MadeOpen311Key A key that was made.
@@ -1398,6 +1497,20 @@ type NewComment struct {
 	Text string `json:"text"`
 }
 
+// NewConnection A connection to be made.
+type NewConnection struct {
+	// DepartmentID Whose reports it works on.
+	DepartmentID int32 `json:"department_id"`
+
+	// Name What officials read beside its acts; not blank.
+	//
+	// Examples: Work orders
+	Name string `json:"name"`
+
+	// Private Whether it also has the reports that only the city sees.
+	Private bool `json:"private,omitempty,omitzero"`
+}
+
 // NewDepartment A department as an operator saves it; without `routes` it has none.
 type NewDepartment struct {
 	CategoryIds []int32 `json:"category_ids"`
@@ -1416,6 +1529,22 @@ type NewDepartment struct {
 // NewDepartments All departments, in the place of those that are there.
 type NewDepartments struct {
 	Departments []NewDepartment `json:"departments"`
+}
+
+// NewExternalRef What a report is to be called in another system.
+type NewExternalRef struct {
+	// Number Its number there; not blank.
+	//
+	// Examples: WO-2026-0815
+	Number string `json:"number"`
+
+	// State Its state there, in that system's words.
+	//
+	// Examples: Crew booked
+	State string `json:"state,omitempty,omitzero"`
+
+	// URL Its address there, which begins with `https://` or `http://`.
+	URL string `json:"url,omitempty,omitzero"`
 }
 
 // NewOpen311Key A key to be made.
@@ -2461,6 +2590,9 @@ type Task struct {
 
 	// DuplicateOf The report of which it is a duplicate; absent for none.
 	DuplicateOf uuid.UUID `json:"duplicate_of,omitempty,omitzero"`
+
+	// ExternalRef What a report is called in another system. Residents do not read it.
+	ExternalRef *ExternalRef `json:"external_ref,omitempty"`
 
 	// HiddenReason Why officials have hidden it; absent while they have not.
 	HiddenReason string    `json:"hidden_reason,omitempty,omitzero"`

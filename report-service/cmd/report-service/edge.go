@@ -72,6 +72,7 @@ func newEdge(ctx context.Context, c *core, cfg config.Config) (*edge, error) {
 		Database: monitor.NewDatabase(c.Pool, c.writes.Probe), Broker: e.broker, Relay: c.relay, Outbox: c.outbox,
 		Schedules: c.schedules.List, Storage: stored, PhotoQueue: photos, Compared: compared.Recent,
 	})...)
+	connections := api.NewConnections(postgres.NewConnections(c.db), gates)
 	applications := api.Open311{
 		City: city, On: bool(cfg.Open311), Applications: postgres.NewOpen311(c.db), PerKey: cfg.Open311PerKey, Reports: c.reports, Gates: gates,
 	}
@@ -81,7 +82,7 @@ func newEdge(ctx context.Context, c *core, cfg config.Config) (*edge, error) {
 	}
 	e.people = api.NewPeople(c.workbench, log)
 	e.handler, err = api.New(
-		api.Server{Auth: verifier, Health: e.health, Metrics: c.Metrics, Log: log, Open311: open311, People: e.people},
+		api.Server{Auth: verifier, Health: e.health, Metrics: c.Metrics, Log: log, Open311: open311, People: e.people, Connections: connections},
 		append(c.forResidents(cfg, city, gates, verifier, log),
 			append(c.forOfficials(cfg, city, gates), applications.Operations(),
 				api.Outbox{Store: c.outbox, Relay: c.relay, Story: story.NewStore(c.Pool, photos), History: c.history}.Operations(),

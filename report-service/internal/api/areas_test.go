@@ -59,7 +59,7 @@ func TestCityHasAreas(t *testing.T) {
 	if numbers, _ := ok[reportapi.Numbers](s, call{method: "GET", path: "/reports/numbers", token: olga}, http.StatusOK); len(numbers.Areas) != 1 || numbers.Areas[0].Area != "east" || numbers.Areas[0].Filed != 1 || numbers.Areas[0].OpenAtEnd != 1 {
 		t.Errorf("numbers %+v, want one of the east", numbers.Areas)
 	}
-	if export := s.do(call{method: "GET", path: "/reports/export", token: olga}); !strings.HasSuffix(strings.TrimSpace(string(export.body)), `"east","public","`+report.Reference(filed.ID)+`",""`) {
+	if export := s.do(call{method: "GET", path: "/reports/export", token: olga}); !strings.HasSuffix(strings.TrimSpace(string(export.body)), `"east","public","`+report.Reference(filed.ID)+`","","",""`) {
 		t.Errorf("the export is %s, want a line of the east", export.body)
 	}
 	// An official corrects it into the other area.

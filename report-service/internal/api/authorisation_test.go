@@ -73,7 +73,9 @@ var rows = map[string][]row{
 	"redactReport": {{byModerating, "", `{"title":"Words","reason":"names"}`}},
 	"hideComment":  {{byModerating, "", `{"reason":"insults"}`}}, "showComment": {{byModerating, "", ""}},
 	"showPhoto": {{byModerating, "", ""}}, "redactPhoto": {{byModerating, "", `{"rects":[{"x":0,"y":0,"width":0.5,"height":0.5}]}`}},
-	"removePhoto": {{byRemoving, "", ""}}, "putPhoto": {{byUploading, "/reports/{id}/photos/NEW", "JPEG"}},
+	"getConnectionReport": {{byReading, "", ""}}, "listConnectionReports": {{byListing, "/reports/connection?limit=100", ""}},
+	"setExternalRef": {{byHandling, "", `{"number":"WO-1"}`}},
+	"removePhoto":    {{byRemoving, "", ""}}, "putPhoto": {{byUploading, "/reports/{id}/photos/NEW", "JPEG"}},
 	"correctReport":  {{byCorrecting, "", `{"address":"Jl. Braga 1"}`}},
 	"withdrawReport": {{byOwning, "", ""}}, "hideName": {{byOwning, "", `{"privacy_level":"anonymous"}`}}, "giveVerdict": {{byOwning, "", `{"fixed":true}`}},
 	"answerQuestion": {{byOwning, "", `{"text":"There"}`}},
@@ -100,7 +102,8 @@ var aboutNothing = strings.Fields(`previewReport listCategories listAreas create
 	setCalendar getCategorySettings setCategories listCategoryChanges getAreaSettings setAreas listAssets listAssetLayers setAssets printAssets listDepartments
 	setDepartments outboxStats outboxHistory listOutboxMessages listRefusedOutboxMessages retryOutboxMessages republishOutboxMessages retryOutboxMessage
 	outboxMessageStory discardOutboxMessage outboxAudit listErasures requestErasure readHealth readReconciliation listMissingMessages closeMissingMessages
-	listSchedules listScheduleRuns pauseSchedule resumeSchedule runSchedule auditSchedules listOpen311Keys makeOpen311Key revokeOpen311Key listPeople
+	listSchedules listScheduleRuns pauseSchedule resumeSchedule runSchedule auditSchedules listOpen311Keys makeOpen311Key revokeOpen311Key
+	listConnections makeConnection revokeConnection listPeople
 	readGuestSwitch setGuestSwitch auditSettings readGuests createGuest createGuestCode openGuestSession readAdoption adoptGuest declineAdoption
 	createDevToken importReports getSettings setSettings livez readyz health openapi`)
 
@@ -110,6 +113,7 @@ type actor struct {
 	role        auth.Role // empty for nobody
 	guest, city bool
 	departments []string
+	private     bool // a connection's scope
 }
 
 var actors = []actor{
@@ -119,6 +123,8 @@ var actors = []actor{
 	{name: "official of both", role: auth.Official, departments: []string{"lights", "roads"}},
 	{name: "moderator", role: auth.Moderator, city: true, departments: []string{"roads"}},
 	{name: "operator", role: auth.Operator}, {name: "auditor", role: auth.Auditor},
+	{name: "connection", role: auth.Connection, departments: []string{"lights"}},
+	{name: "connection with private reports", role: auth.Connection, departments: []string{"lights"}, private: true},
 }
 
 // A subject is a report of the table.
@@ -137,10 +143,18 @@ var subjects = []subject{
 func (s subject) concealed() bool { return s.private || s.hidden || s.withdrawn }
 
 func (a actor) handles(s subject) bool {
+	if a.role == auth.Connection { // nothing without a department, and nothing hidden
+		return slices.Contains(a.departments, s.department) && !s.hidden && !s.withdrawn && (a.private || !s.private)
+	}
 	return a.city || a.role == auth.Official && (s.department == "" || slices.Contains(a.departments, s.department))
 }
 
-func (a actor) sees(s subject) bool { return !s.concealed() || a.name == "reporter" || a.handles(s) }
+func (a actor) sees(s subject) bool {
+	if a.role == auth.Connection {
+		return a.handles(s)
+	}
+	return !s.concealed() || a.name == "reporter" || a.handles(s)
+}
 
 // want returns the status of the answer to a: 0 is any that says that a may.
 func (a actor) want(op operationOf, r row, s subject) int { //nolint:cyclop // the rules, one after the other
@@ -158,7 +172,7 @@ func (a actor) want(op operationOf, r row, s subject) int { //nolint:cyclop // t
 	case byReading:
 		may = a.sees(s)
 	case byConversing, byCorrecting:
-		may = own || a.handles(s)
+		may = own || a.handles(s) && a.role != auth.Connection
 		if op.id == "getPicture" {
 			elsewhere = http.StatusNotFound
 		}
@@ -200,6 +214,8 @@ func (a actor) refused(op operationOf) int {
 		role = auth.Official
 	}
 	switch {
+	case role == auth.Connection && !slices.Contains(op.roles, string(role)):
+		return http.StatusForbidden
 	case op.public:
 		return 0
 	case role == "":
@@ -279,6 +295,8 @@ func TestAuthorisation(t *testing.T) {
 		switch {
 		case a.guest:
 			tb.tokens[a.name] = tb.guestToken()
+		case a.role == auth.Connection:
+			tb.tokens[a.name] = tb.connect(a.name, 7, a.private)
 		case a.role != "":
 			tb.tokens[a.name] = tokenOf(t, a.name, a.role, a.departments...)
 		}
@@ -390,6 +408,9 @@ func (tb table) ask(op operationOf, r row, a actor, s subject, id uuid.UUID, sta
 	c := call{method: op.method, path: fill(path, id), token: tb.tokens[a.name], body: fill(r.body, id)}
 	if r.body == "JPEG" {
 		c.body, c.headers = string(tb.picture), map[string]string{"Content-Type": "image/jpeg"}
+	}
+	if op.id == "putPhoto" && a.role == auth.Connection { // it adds those of the finished work alone
+		c.path += "?purpose=after"
 	}
 	if op.id == "correctReport" && a.role != auth.Resident {
 		c.body = strings.Replace(c.body, "{", `{"reason":"It is there",`, 1)

@@ -16,6 +16,7 @@ import (
 var exportColumns = []string{
 	"id", "created_at", "updated_at", "status", "category_id", "category", "title", "address", "latitude", "longitude",
 	"score", "department", "assignee", "duplicate_of", "area", "visibility", "number", "asset",
+	"external_number", "external_state",
 }
 
 // Exports are the queue as a file.
@@ -104,6 +105,10 @@ func exportLine(t report.Task) []string {
 				return t.Original.String()
 			}
 			return ""
+		case "external_number":
+			return cell(service.OrZero(t.External).Number)
+		case "external_state":
+			return cell(service.OrZero(t.External).State)
 		}
 		return cells[column](&t.Report)
 	})

@@ -169,12 +169,18 @@ func (h Reports) getOutlook(w http.ResponseWriter, r *http.Request) error {
 
 // changeStatus handles PATCH /reports/{id}/status.
 func (h Reports) changeStatus(w http.ResponseWriter, r *http.Request, req reportapi.StatusChange) error {
+	by := user(r)
+	idempotent, err := idempotentAt(r, req, "status")
+	if err != nil {
+		return err
+	}
 	view, err := h.Store.Move(r.Context(), pathID(r), report.Move{
-		To: report.Status(req.Status), Note: req.Note, By: user(r).ID, ByName: user(r).AsOfficial().Name, Scope: user(r).Scope, IfMatch: ifMatch(r),
+		To: report.Status(req.Status), Note: req.Note, By: by.ID, ByName: by.AsOfficial().Name, Scope: by.Scope, IfMatch: ifMatch(r), Idempotent: idempotent,
 	})
 	if err != nil {
 		return fmt.Errorf("change status: %w", err)
 	}
+	view = view.For(by)
 	w.Header().Set("ETag", report.ETag(view.Version))
 	w.Header().Set("Content-Location", pathOf(view.ID))
 	return service.Encode(w, http.StatusOK, reportOf(view))
@@ -278,7 +284,7 @@ func (h Reports) getHistory(w http.ResponseWriter, r *http.Request) error {
 	return service.Encode(w, http.StatusOK, reportapi.History{History: service.Each(changes, func(c report.Change) reportapi.HistoryEntry {
 		return reportapi.HistoryEntry{
 			FromStatus: reportapi.Status(c.From), ToStatus: reportapi.Status(c.To), Note: c.Note,
-			Version: c.Version, ChangedAt: c.At, Correction: correctionOf(c.Corrected), Kind: reportapi.HistoryEntryKind(c.Kind),
+			Version: c.Version, ChangedAt: c.At, Correction: correctionOf(c.Corrected), Kind: reportapi.HistoryEntryKind(c.Kind), DepartmentName: c.Department,
 		}
 	})})
 }

@@ -22,8 +22,12 @@ import (
 // that a process finds after it was frozen are refused as well.
 const changeTimeout = 5 * time.Second
 
-// user returns who makes the request; the zero value for somebody without a session.
+// user returns who makes the request, a connection or a person; the zero value for somebody
+// without a session.
 func user(r *http.Request) report.User {
+	if connection, ok := r.Context().Value(connectionKey{}).(report.User); ok {
+		return connection
+	}
 	principal, _ := auth.From(r.Context())
 	by := report.User{ID: principal.ID, Name: principal.Name, Official: principal.Official(), Guest: principal.Guest}
 	if principal.Limited() {
@@ -72,21 +76,30 @@ func idempotentOf(r *http.Request, req any) (*report.Idempotent, error) {
 	return &report.Idempotent{UserID: user(r).ID, Key: key, Request: sha256.Sum256(content)}, nil
 }
 
+// idempotentAt is idempotentOf with a key that applies to the report and the operation in the
+// path alone: no client's key contains a space. The answer to a repetition is made again.
+func idempotentAt(r *http.Request, req any, of ...string) (*report.Idempotent, error) {
+	idempotent, err := idempotentOf(r, req)
+	if idempotent != nil {
+		idempotent.Key = strings.Join(append([]string{pathID(r).String()}, append(of, idempotent.Key)...), " ")
+		idempotent.Response = []byte("{}")
+	}
+	return idempotent, err
+}
+
 // addTo answers a request that adds something to the report in the path, with the path
 // below it where readers find that. The answer is known before add stores both, and that
-// of an earlier request with the same key takes its place. The key applies to this report
-// alone: no client's key contains a space.
+// of an earlier request with the same key takes its place.
 func addTo(w http.ResponseWriter, r *http.Request, req, answer any, below string, add func(*report.Idempotent) (earlier []byte, err error)) error {
 	body, err := json.Marshal(answer)
 	if err != nil {
 		return fmt.Errorf("encode answer: %w", err)
 	}
-	idempotent, err := idempotentOf(r, req)
+	idempotent, err := idempotentAt(r, req)
 	if err != nil {
 		return err
 	}
 	if idempotent != nil {
-		idempotent.Key = pathID(r).String() + " " + idempotent.Key
 		idempotent.Response = body
 	}
 	earlier, err := add(idempotent)

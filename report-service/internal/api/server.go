@@ -50,6 +50,8 @@ type Server struct {
 	Log     zerolog.Logger
 	Open311 http.Handler // nil in a city that takes no part; it knows keys, and no sign-in
 	People  *People
+
+	Connections Connections
 }
 
 // New returns the handler of the whole API. It fails if the parts do not answer each
@@ -64,10 +66,11 @@ func New(s Server, parts ...openapi.Operations) (http.Handler, error) {
 	if s.Open311 != nil {
 		r.Mount("/open311", s.Open311)
 	}
-	parts = append(parts, s.People.Operations(), openapi.Operations{"createDevToken": {Handler: s.Auth.IssueDevToken, Timeout: service.DefaultTimeout}})
+	errs := service.Errors{Log: s.Log, Problems: problems}
+	parts = append(parts, s.People.Operations(), s.Connections.Operations(), openapi.Operations{"createDevToken": {Handler: s.Auth.IssueDevToken, Timeout: service.DefaultTimeout}})
 	r.Group(func(r chi.Router) {
-		r.Use(s.Auth.Middleware, s.People.Notice)
-		err = doc.Mount(r, service.Errors{Log: s.Log, Problems: problems}, parts...)
+		r.Use(s.Connections.signIn(errs, s.Auth.Middleware), s.People.Notice)
+		err = doc.Mount(r, errs, parts...)
 	})
 	return r, err
 }

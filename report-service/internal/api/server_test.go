@@ -159,7 +159,7 @@ func newReplica(t testing.TB, database string, rules postgres.Rules, options ...
 			t.Errorf("record people: %v", err)
 		}
 	})
-	handler, err := api.New(api.Server{Auth: verifier, Health: health, Metrics: service.NewRegistry(), Log: log, Open311: open311, People: people},
+	handler, err := api.New(api.Server{Auth: verifier, Health: health, Metrics: service.NewRegistry(), Log: log, Open311: open311, People: people, Connections: api.NewConnections(postgres.NewConnections(db), gates)},
 		p.Guests.Operations(), p.Lists.Operations(), p.Map.Operations(), p.Exports.Operations(), p.Comments.Operations(), applications.Operations(), work.Operations(),
 		api.Reports{City: p.City, Store: store, Guests: p.Guests, PerUser: p.ReportsPerUser}.Operations(),
 		api.Votes{Reports: store, PerUser: p.VotesPerUser}.Operations(),

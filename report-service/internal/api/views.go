@@ -113,6 +113,7 @@ func taskOf(t report.Task) reportapi.Task {
 	if t.Original != nil {
 		out.DuplicateOf = *t.Original
 	}
+	out.ExternalRef = externalOf(t.External)
 	if t.Perhaps != nil {
 		out.PerhapsOf = &reportapi.LikelyOriginal{ID: t.Perhaps.ID, Title: t.Perhaps.Title}
 	}

@@ -80,7 +80,7 @@ func (db *DB) Run(ctx context.Context) error { return db.committer.Run(ctx) }
 // the committer goes through here, so that none of these steps can be
 // forgotten.
 func (db *DB) change(ctx context.Context, id uuid.UUID, decide func(tx pgx.Tx, l *lockedReport, w *writeBatch) error) error {
-	return db.changeWithin(ctx, id, report.Scope(""), decide)
+	return db.changeWithin(ctx, id, report.Scope{}, decide)
 }
 
 // changeWithin is change for whoever acts within a scope: the report has what report.May needs.
@@ -139,7 +139,7 @@ func (db *DB) newWrites() *writeBatch { return &writeBatch{keys: db.keys, desk: 
 
 // lockReport locks the row of a report, hidden or not, and waits for it.
 func lockReport(ctx context.Context, tx pgx.Tx, id uuid.UUID) (*lockedReport, error) {
-	return lockWithin(ctx, tx, id, report.Scope(""))
+	return lockWithin(ctx, tx, id, report.Scope{})
 }
 
 // lockWithin is lockReport for whoever acts within a scope.

@@ -155,10 +155,11 @@ func (s *Photos) digests(u report.Upload) [][]byte {
 // to be one who may do a.
 func (s *Photos) changePhotos(ctx context.Context, id uuid.UUID, by report.User, a report.Action, do func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error) error {
 	return s.db.changeWithin(ctx, id, by.Scope, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+		connection, _ := by.Scope.Connection()
 		if !by.Official {
 			a = report.Read
 		}
-		if err := report.May(by, a, &l.Filing); err != nil && (by.Official || l.Private()) {
+		if err := report.May(by, a, &l.Filing); err != nil && (by.Official || connection || l.Private()) {
 			return err
 		}
 		if err := l.check(by.Official); err != nil {
@@ -204,13 +205,14 @@ func (s *Photos) List(ctx context.Context, reportID uuid.UUID, by report.User) (
 func (s *Photos) Get(ctx context.Context, id uuid.UUID, by report.User) (report.Photo, error) {
 	q := query{args: []any{s.ids.knownAs(id)}}
 	within := q.within(by.Reach(report.Converse), "o")
+	seen := q.within(by.Reach(report.Read), "o")
 	return pgpool.One(ctx, s.db.pool, "select photo", report.ErrNoPhoto, scanPhoto, `
 		select `+photoColumns+` from (
-			select q.id, q.report_id, q.reason, q.alt, q.official, q.width, q.height, q.created_at, q.purpose,
+			select q.state = 'ready' as shown, q.id, q.report_id, q.reason, q.alt, q.official, q.width, q.height, q.created_at, q.purpose,
 				case when r.hidden_reason is not null and q.state = 'ready' then 'held' else q.state end as state
 			from photos q join reports r on r.id = q.report_id
 		) p join reports r on r.id = p.report_id left join reporters o on o.report_id = p.report_id
-		where p.id = any($1) and (p.state = 'ready' or p.state = 'held' and `+within+`) `+firstKnownSQL, q.args...)
+		where p.id = any($1) and (p.state = 'ready' or p.state = 'held' and (`+within+` or p.shown and `+seen+`)) `+firstKnownSQL, q.args...)
 }
 
 // Held returns the photos that wait for an official and are in reach of by, oldest first.

@@ -57,7 +57,13 @@ func (q *query) within(reach report.Reach, reporters string) string {
 	if reach.Reporter != "" {
 		ways = append(ways, reporters+`.reporter_id = `+q.arg(reach.Reporter))
 	}
-	if reach.Official {
+	if connection, private := reach.Scope.Connection(); reach.Official && connection {
+		shown := `r.hidden_reason is null`
+		if private {
+			shown = unhiddenSQL
+		}
+		ways = append(ways, shown+` and `+fmt.Sprintf(inChargeSQL, `array(select d.id from departments d where d.code = any(`+q.arg(reach.Scope.Departments())+`))`))
+	} else if reach.Official {
 		ways = append(ways, fmt.Sprintf(withinSQL, q.arg(reach.Scope.Departments())))
 	}
 	return `(` + strings.Join(ways, ` or `) + `)`
@@ -134,13 +140,16 @@ func (q *query) filter(f report.Filter) {
 	}
 	if id, ok := report.IDOf(f.Words); ok {
 		q.and(`r.id = %s`, id)
-	} else if end, ok := report.ReferenceOf(f.Words); ok { // or a word of that form
-		q.and(`(r.search @@ to_tsquery('simple', search_form(%s)) or right(r.id::text, 10) = %s)`, prefixes(f.Words), end)
-	} else if f.Official && strings.ContainsAny(strings.Join(f.Words, ""), "0123456789") { // or the number of a report that was imported
-		q.and(`(r.search @@ to_tsquery('simple', search_form(%s)) or r.id = any(array(select i.report_id from imported_reports i where i.form = %s)))`,
-			prefixes(f.Words), strings.Join(f.Words, ""))
 	} else if len(f.Words) > 0 {
-		q.and(`r.search @@ to_tsquery('simple', search_form(%s))`, prefixes(f.Words))
+		ways := []string{`r.search @@ to_tsquery('simple', search_form(` + q.arg(prefixes(f.Words)) + `))`}
+		if end, ok := report.ReferenceOf(f.Words); ok { // or a word of that form
+			ways = append(ways, `right(r.id::text, 10) = `+q.arg(end))
+		}
+		if number := strings.Join(f.Words, ""); f.Official && strings.ContainsAny(number, "0123456789") { // perhaps that of another system
+			ways = append(ways, `r.id = any(array(select i.report_id from imported_reports i where i.form = `+q.arg(number)+`
+				union all select e.report_id from external_refs e where e.form = `+q.arg(number)+`))`)
+		}
+		q.and(`(` + strings.Join(ways, ` or `) + `)`)
 	}
 	if len(f.Departments) > 0 {
 		q.and(inChargeSQL, f.Departments)

@@ -164,10 +164,10 @@ func (l *lockedReport) check(official bool) error {
 	return nil
 }
 
-// checkFor refuses it also to officials who do not work on the report.
+// checkFor refuses it also to officials and connections that do not work on the report.
 func (l *lockedReport) checkFor(scope report.Scope) error {
 	if l.found {
-		if err := report.May(report.User{Official: true, Scope: scope}, report.Handle, &l.Filing); err != nil {
+		if err := report.May(report.Official{Scope: scope}.User(), report.Handle, &l.Filing); err != nil {
 			return err
 		}
 	}

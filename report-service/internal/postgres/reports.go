@@ -47,11 +47,12 @@ func (s *Reports) History(ctx context.Context, id uuid.UUID, reader report.User)
 	q := query{args: []any{id}}
 	within := q.within(reader.Reach(report.Read), "p")
 	changes, err := pgpool.Collect(ctx, s.db.pool, "select history", func(row pgx.CollectableRow) (c report.Change, err error) {
-		err = row.Scan(&c.From, &c.To, &c.Note, &c.Version, &c.At, &c.Corrected, &c.Kind)
+		err = row.Scan(&c.From, &c.To, &c.Note, &c.Version, &c.At, &c.Corrected, &c.Kind, &c.Department)
 		c.At = c.At.UTC()
 		return c, err
 	}, `
-		select coalesce(from_status, ''), to_status, note, report_version, changed_at, correction, coalesce(kind, '')
+		select coalesce(from_status, ''), to_status, note, report_version, changed_at, correction, coalesce(kind, ''),
+			coalesce((select d.name from connections k join departments d on d.id = k.department_id where k.id::text = h.changed_by), '')
 		from status_history h where report_id = $1 and exists (
 			select from reports r left join reporters p on p.report_id = r.id
 			where r.id = $1 and `+within+`)

@@ -15,7 +15,8 @@ import (
 
 // Move brings a report to another status, and returns it as the official sees
 // it afterwards. A report that already has the status stays as it is, without
-// an event.
+// an event. With m.Idempotent it is moved at most once per key, as Create does; a repetition
+// returns it as it is then.
 func (s *Reports) Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error) {
 	days, err := s.db.city.Calendar(ctx)
 	if err != nil {
@@ -27,6 +28,7 @@ func (s *Reports) Move(ctx context.Context, id uuid.UUID, m report.Move) (report
 	}
 	c := &statusChange{
 		trace: service.TraceFrom(ctx), id: id, move: m, calendar: days, categories: categories, resolutions: s.db.rules.Resolutions,
+		earlier: s.db.earlierThan(m.Idempotent),
 	}
 	if err := s.db.committer.do(ctx, c); err != nil {
 		return report.View{}, err
@@ -44,6 +46,8 @@ type statusChange struct {
 	locked *lockedReport
 	view   report.View
 
+	earlier earlier
+
 	calendar    calendar.Calendar
 	categories  map[int32]report.Category
 	resolutions report.Resolutions
@@ -57,6 +61,7 @@ func (c *statusChange) scope() scope { return scope{subject: c.id} }
 
 func (c *statusChange) read(r *readBatch) {
 	c.locked = r.lockWithin(c.id, c.move.Scope)
+	c.earlier.read(&r.others)
 	if c.resolutions.NeedPhoto && c.move.To == report.Resolved && !c.move.Follows {
 		r.others.Queue(`
 			select not exists (select from photos p where p.report_id = $1 and p.purpose = 'after' and p.state in ('checking', 'held', 'ready')
@@ -69,11 +74,20 @@ func (c *statusChange) write(w *writeBatch) error {
 	if err := c.locked.checkFor(c.move.Scope); err != nil {
 		return err
 	}
+	done, err := c.earlier.done(w)
+	if err != nil {
+		return err
+	}
+	if done {
+		queueView(&w.others, c.move.By, c.id, &c.view)
+		return nil
+	}
 	filing := &c.locked.Filing
 	entry, ok, err := filing.Move(c.move, time.Now())
 	if err != nil {
 		return err
 	}
+	c.earlier.keep(&w.others)
 	if ok {
 		c.hasDuplicates = false
 		message := statusUpdate(filing, entry, c.locked.status)

@@ -56,7 +56,8 @@ var worked = append(of(func(t *report.Task) *report.Report { return &t.Report },
 	selected[report.Task]{photosSQL, func(t *report.Task) any { return &t.Photos }},
 	selected[report.Task]{`(select count(*) from abuse_reports b where b.report_id = r.id and b.settled_at is null)`, func(t *report.Task) any { return &t.Abuse }},
 	selected[report.Task]{`(select count(*) from comments where report_id = r.id and ` + unseenSQL + `)`, func(t *report.Task) any { return &t.Comments }},
-	selected[report.Task]{`r.disputed_at is not null`, func(t *report.Task) any { return &t.Disputed }})
+	selected[report.Task]{`r.disputed_at is not null`, func(t *report.Task) any { return &t.Disputed }},
+	selected[report.Task]{externalSQL, func(t *report.Task) any { return &t.External }})
 
 // taskSQL selects tasks of the reports r that match the conditions. They are found and sorted
 // before anything is joined to them: only the rows of one page are joined, instead of all

@@ -125,7 +125,7 @@ func (u User) ActsForCity(f *Filing) (city bool, err error) {
 	switch {
 	case u.ID != "" && u.ID == f.Reporter.ID:
 		return false, nil
-	case u.Official:
+	case u.Official, u.Scope.connection:
 		return true, May(u, Handle, f)
 	}
 	return false, fault.New(NotReporter, "only the reporter may change the photos of a report")
@@ -136,6 +136,9 @@ func (u User) ActsForCity(f *Filing) (city bool, err error) {
 // everybody else sees the photos of an anonymous report.
 func (u User) UploadsForCity(f *Filing, after bool) (city bool, err error) {
 	city, err = u.ActsForCity(f)
+	if err == nil && u.Scope.connection && !after {
+		err = fault.New(NotReporter, "a connection may add photos of the finished work alone: send purpose=after")
+	}
 	return city && (after || !f.ForCaller()), err
 }
 

@@ -69,7 +69,7 @@ type User struct {
 	ID       string
 	Name     string
 	Official bool  // whether the role is that of an official
-	Scope    Scope // of an official
+	Scope    Scope // of an official or a connection
 	Guest    bool  // without an account
 }
 
@@ -119,6 +119,15 @@ type View struct {
 	Question     *OpenQuestion // that waits for the reader's answer; nil for none
 	// Verdict is there for the reporter alone, as long as they may say whether it is fixed.
 	Verdict *AskedVerdict
+}
+
+// For returns v as u may read it: a connection gets nothing of the reporter, not even
+// whether everybody reads their name.
+func (v View) For(u User) View {
+	if u.Scope.connection {
+		v.Privacy, v.ReporterName = Anonymous, ""
+	}
+	return v
 }
 
 // An Outlook is what a reporter learns about the work on the report.

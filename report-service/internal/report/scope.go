@@ -18,23 +18,40 @@ var (
 	errModeratorsOnly  = fault.New(ModeratorsOnly, "only moderators hide, redact, restrict and show what residents wrote and uploaded")
 )
 
-// A Scope says whose reports an official works on: those of departments, by their codes with
-// spaces between, or of the whole city, which is the zero value. Reports that no department
-// has are everybody's.
-type Scope string
+// A Scope says whose reports an official or a connection works on: those of departments, by
+// their codes, or of the whole city, which is the zero value. Reports that no department has
+// are every official's, and no connection's.
+type Scope struct {
+	codes      string // with spaces between
+	connection bool
+	private    bool // a connection's: with those that only the city sees
+}
 
 // ScopeOf returns the scope of departments, at least one.
-func ScopeOf(codes []string) Scope { return Scope(strings.Join(codes, " ")) }
+func ScopeOf(codes []string) Scope { return Scope{codes: strings.Join(codes, " ")} }
+
+// ConnectionScope returns the scope of a connection of the department, with reports that only
+// the city sees or without.
+func ConnectionScope(department string, private bool) Scope {
+	return Scope{codes: department, connection: true, private: private}
+}
 
 // City reports whether s is the whole city.
-func (s Scope) City() bool { return s == "" }
+func (s Scope) City() bool { return s == Scope{} }
 
 // Departments returns the codes in s.
-func (s Scope) Departments() []string { return strings.Fields(string(s)) }
+func (s Scope) Departments() []string { return strings.Fields(s.codes) }
 
-// has reports whether s has the reports of a department; of none if department is empty.
-func (s Scope) has(department string) bool {
-	return s.City() || department == "" || slices.Contains(s.Departments(), department)
+// Connection reports whether s is a connection's, and with private reports whether those that
+// only the city sees are in it.
+func (s Scope) Connection() (connection, private bool) { return s.connection, s.private }
+
+// has reports whether s has f.
+func (s Scope) has(f *Filing) bool {
+	if s.connection {
+		return slices.Contains(s.Departments(), f.Department) && f.HiddenReason == "" && (s.private || !f.Private())
+	}
+	return s.City() || f.Department == "" || slices.Contains(s.Departments(), f.Department)
 }
 
 // An Action is something that may be done with a report.
@@ -53,13 +70,16 @@ const (
 type Reach struct {
 	Shown    bool   // those that everybody sees
 	Reporter string // those of this reporter; nobody's if it is empty
-	Official bool   // those in Scope
+	Official bool   // those in Scope, of officials and connections
 	Scope    Scope
 }
 
 // Reach returns of which reports u may do a.
 func (u User) Reach(a Action) Reach {
 	r := Reach{Official: u.Official, Scope: u.Scope}
+	if u.Scope.connection { // nothing else, not even what everybody sees
+		return Reach{Official: a == Read || a == Handle, Scope: u.Scope}
+	}
 	switch a {
 	case Read:
 		r.Shown, r.Reporter = true, u.ID
@@ -74,7 +94,7 @@ func (u User) Reach(a Action) Reach {
 
 func (r Reach) has(f *Filing) bool {
 	return r.Shown && f.HiddenReason == "" && !f.Private() || r.Reporter != "" && r.Reporter == f.Reporter.ID ||
-		r.Official && r.Scope.has(f.Department)
+		r.Official && r.Scope.has(f)
 }
 
 // May returns nil if u may do a with f, and otherwise the fault that u reads. A report that u

@@ -53,6 +53,8 @@ type Change struct {
 	To   Status
 	Note string
 	By   string // the official; empty for the filing
+	// Department is the name of that of the connection that made it, and empty for officials.
+	Department string
 	// Corrected is what a correction changed, and nil for all other entries.
 	Corrected *Corrected
 	// Kind is that of an entry about a reporter's word on a resolution, and empty for
@@ -70,14 +72,15 @@ func (c Change) IsReply() bool {
 
 // A Move is an official's request to change a report's status.
 type Move struct {
-	To      Status
-	Note    string
-	By      string   // the official
-	ByName  string   // for other officials
-	Scope   Scope    // within which they act
-	IfMatch Versions // the versions at which it may happen
-	Follows bool     // it is a duplicate's, which ends with its original
-	NoPhoto bool     // the city resolves with a photo of the finished work alone, and there is none
+	To         Status
+	Note       string
+	By         string      // the official
+	ByName     string      // for other officials
+	Scope      Scope       // within which they act
+	IfMatch    Versions    // the versions at which it may happen
+	Idempotent *Idempotent // nil without a key of the client
+	Follows    bool        // it is a duplicate's, which ends with its original
+	NoPhoto    bool        // the city resolves with a photo of the finished work alone, and there is none
 }
 
 // Move brings f to another status and returns the entry for its history; ok is

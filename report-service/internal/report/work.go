@@ -11,7 +11,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
-// An Official is someone of the city who works on reports.
+// An Official is someone of the city who works on reports, or a connection that does.
 type Official struct {
 	ID    string
 	Name  string
@@ -19,7 +19,9 @@ type Official struct {
 }
 
 // User returns o as the author of a request.
-func (o Official) User() User { return User{ID: o.ID, Name: o.Name, Official: true, Scope: o.Scope} }
+func (o Official) User() User {
+	return User{ID: o.ID, Name: o.Name, Official: !o.Scope.connection, Scope: o.Scope}
+}
 
 // A Member is an official, operator or auditor who has used the service.
 type Member struct {
@@ -103,6 +105,7 @@ type Task struct {
 	Abuse      int64         // complaints that no official has settled
 	Comments   int64         // that no official has seen
 	Disputed   bool          // a reporter says that it is not fixed, and no official has acted since
+	External   *ExternalRef  // its number in another system; nil for none
 	Perhaps    *Likeness     // of which it is probably a duplicate; nil for none, or where nobody looked
 }
 
@@ -124,6 +127,8 @@ const (
 	Assigned     ActKind = "assign"  // to an official or a department
 	Forwarded    ActKind = "forward" // to another department
 	Noted        ActKind = "note"    // internally
+
+	SetExternalRef ActKind = "external_ref" // its number in the system of a connection
 
 	MarkedDuplicate   ActKind = "duplicate"
 	UnmarkedDuplicate ActKind = "no_duplicate"

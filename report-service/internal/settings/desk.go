@@ -34,7 +34,7 @@ func selectDepartments(ctx context.Context, q pgpool.Querier) ([]report.Departme
 
 // SetDepartments replaces all departments, and the categories and areas whose reports
 // they get. Reports that were assigned to a removed department fall back to
-// that of their category. A department without a code keeps its own.
+// that of their category, and its connections are revoked. A department without a code keeps its own.
 func (s *Desk) SetDepartments(ctx context.Context, departments []report.Department, by report.Official) error {
 	ids := make([]int32, len(departments))
 	names, codes := make([]string, len(departments)), make([]string, len(departments))
@@ -74,6 +74,7 @@ func (s *Desk) SetDepartments(ctx context.Context, departments []report.Departme
 			return fault.NewInvalid("/departments", "must have routes of existing areas and categories only")
 		}
 		var replace pgx.Batch
+		replace.Queue(`update connections set revoked_at = now() where department_id <> all($1) and revoked_at is null`, ids)
 		replace.Queue(`delete from departments where id <> all($1)`, ids)
 		// Names and codes are unique, and may be swapped: first each department gets
 		// others, which nobody chooses.

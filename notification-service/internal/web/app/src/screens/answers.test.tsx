@@ -63,6 +63,7 @@ const screens: Record<string, Role> = {
   'ops/assets': 'operator',
   'ops/departments': 'operator',
   'ops/calendar': 'operator',
+  'ops/connections': 'operator',
   'ops/open311': 'operator',
   'ops/guests': 'operator',
   'ops/people': 'operator',

@@ -72,6 +72,6 @@ test('settings of the city share one tab', async () => {
   const [tabs, settings] = [...root.querySelectorAll('nav')].map((nav) => [...nav.querySelectorAll('a')].map((a) => a.textContent));
   expect(tabs).not.toContain('Departments');
   expect(tabs?.at(-1)).toBe('Settings');
-  expect(settings).toEqual(['Categories', 'Areas', 'Things', 'Departments', 'Calendar', 'Open311', 'People', 'City']);
+  expect(settings).toEqual(['Categories', 'Areas', 'Things', 'Departments', 'Calendar', 'Connections', 'Open311', 'People', 'City']);
   expect([...root.querySelectorAll('[aria-current]')].map((a) => a.textContent)).toEqual(['Settings', 'Departments']);
 });

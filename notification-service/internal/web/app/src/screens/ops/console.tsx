@@ -23,6 +23,7 @@ import { Guests } from './guests';
 import { health, partOf, useHealth, type Service } from './health';
 import { causesOf, lightsOf } from './lights';
 import { MessageStory } from './message/message';
+import { Connections } from './connections';
 import { Open311 } from './open311';
 import { Outbox } from './outbox';
 import { Overview } from './overview';
@@ -72,6 +73,7 @@ const sections: Section[] = [
   { path: 'assets', name: 'assets', view: Assets, setting: true },
   { path: 'departments', name: 'departments', view: Departments, setting: true },
   { path: 'calendar', name: 'calendar', view: CityCalendar, setting: true },
+  { path: 'connections', name: 'connections', view: Connections, setting: true },
   { path: 'open311', name: 'open311', view: Open311, setting: true },
   { path: 'guests', name: 'guests', view: Guests, setting: true, shown: () => config.guests === true },
   { path: 'people', name: 'people', view: People, setting: true },

@@ -58,6 +58,7 @@ function What({ act }: { act: Act }) {
     case 'reply':
     case 'correct':
     case 'note':
+    case 'external_ref':
     case 'no_duplicate':
     case 'wait':
     case 'no_wait':

@@ -238,8 +238,28 @@ function Worker({
           </button>
         )}
       </p>
+      <External task={task} />
       <Due task={task} onAsk={onAsk} />
     </div>
+  );
+}
+
+/** The number and state that a system of a department gave it. */
+function External({ task: { external_ref: ref } }: { task: Task }) {
+  if (!ref) return null;
+  const named = t('work.external', { system: ref.system, number: ref.number });
+  return (
+    <p class="meta">
+      {ref.url ? (
+        <a href={ref.url} target="_blank" rel="noopener noreferrer">
+          {named}
+        </a>
+      ) : (
+        <span>{named}</span>
+      )}
+      {ref.state && <span>{ref.state}</span>}
+      <Time at={ref.set_at} />
+    </p>
   );
 }
 

@@ -16,6 +16,7 @@ export function Timeline({ history }: { history: HistoryEntry[] }) {
             {entry.correction && <Corrected correction={entry.correction} />}
             <small>
               <Time at={entry.changed_at} dated />
+              {entry.department_name && ` · ${entry.department_name}`}
             </small>
             {entry.note && <p class="said">{entry.note}</p>}
           </li>

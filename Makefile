@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-.PHONY: help help-all up down status logs clean demo dev page docs docs-serve screenshots outdated build test test-quick test-servers check \
+.PHONY: help help-all up down status logs clean demo dev page words docs docs-serve screenshots outdated build test test-quick test-servers check \
   lint fmt generate notices release pin-images fuzz load bench bench-ingest bench-relay bench-consumer bench-sse bench-channels bench-streams bench-fair bench-pressure bench-page \
   test-kubernetes chaos chaos-cluster chaos-stream bench-compare
 
@@ -48,7 +48,10 @@ dev: ## the running stack with hot reload of the page, and programs built and re
 page: ## build the page that notification-service embeds; needs Node.js 20.19, 22.13, 24 or later
 	@scripts/page.sh build
 
-docs: ## build the documentation site into bin/docs; needs Node.js 20 or later
+words: ## the files to translate into a language: LANGUAGE=nl WORDS=/etc/cityconnect/words
+	@go run ./notification-service/cmd/notification-service words "$(LANGUAGE)" "$(or $(WORDS),words)"
+
+docs: ## build the documentation site into bin/docs, and a city to look at beside it; needs Node.js 20.19 or later
 	@scripts/docs.sh build
 
 docs-serve: ## show the documentation site while it is edited

@@ -60,7 +60,7 @@ require (
 	github.com/rs/zerolog v1.35.1
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0
-	golang.org/x/text v0.43.0 // indirect
+	golang.org/x/text v0.43.0
 )
 
 replace github.com/cityconnect/cityconnect/platform => ../platform

@@ -159,7 +159,7 @@ func startFox(t *testing.T, language string) fox {
 	}
 	t.Cleanup(tab.Close)
 	page := fox{t, tab, make(map[string]string), "Lamp is dark " + language}
-	for _, part := range []string{"", "receipt.", "settings."} {
+	for _, part := range []string{"page.", "receipt.", "settings."} {
 		file, err := os.ReadFile(filepath.Join(root(), "notification-service/internal/web/app/src/lang", part+language+".json"))
 		if err != nil {
 			t.Fatal(err)

@@ -131,7 +131,7 @@ func TestPageGuestsSwitchedOff(t *testing.T) {
 		browser.Until(`fetch('/guests').then((r) => r.json()).then(({ open }) => (globalThis.guestsEnded = !open)) && globalThis.guestsEnded`), // on this replica, too
 		browser.Click("button.primary", "Report without an account"), browser.See(".fault", "switched off at the moment"),
 		browser.Click("label.option", "Anonymous"), // to name oneself is a choice again
-		browser.Click("button.primary", "Sign in to send"),
+		browser.Click("button.primary", "Sign in to send"), browser.See("h1", "Sign in"),
 	)
 	page.checkAccessible("signing in where guests are switched off")
 	page.signIn("Maria", "Resident")

@@ -79,10 +79,31 @@ func (c *stack) fillScreens(who map[string]*client.Client) {
 	do(oskar, http.MethodPost, "/admin/dlq/replays", `{"selection":{"queue":"queue.vote_received"}}`)
 }
 
-// recordAnswers reads each operation of both services that answers with JSON, as the
-// first of the operator, the official and the resident who may, and holds the answers to
-// the documents.
+// recordAnswers reads the answers of both services.
 func (c *stack) recordAnswers(city string, who map[string]*client.Client) {
+	c.t.Helper()
+	answers := c.readAnswers(who)
+	if len(answers) < 40 {
+		c.t.Errorf("the %s city answers %d operations, want 40 or more", city, len(answers))
+	}
+	if *updateAnswers {
+		writeRecording(c.t, answers, "testing", "answers", city+".json")
+	}
+}
+
+// writeRecording writes what was recorded into a file of the page's sources.
+func writeRecording(t *testing.T, recording any, name ...string) {
+	t.Helper()
+	file := filepath.Join(append([]string{root(), "notification-service", "internal", "web", "app", "src"}, name...)...)
+	if err := os.WriteFile(file, append(must(json.MarshalIndent(recording, "", " ")), '\n'), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readAnswers reads each operation of both services that answers with JSON, as the first
+// of the operator, the official and the resident who may, and holds the answers to the
+// documents.
+func (c *stack) readAnswers(who map[string]*client.Client) map[string]json.RawMessage {
 	c.t.Helper()
 	values := (&fuzzer{stack: c}).pathValues()
 	for _, table := range []string{"dead_letters", "deliveries", "replays", "webhook_endpoints"} {
@@ -110,15 +131,7 @@ func (c *stack) recordAnswers(city string, who map[string]*client.Client) {
 			}
 		}
 	}
-	if len(answers) < 40 {
-		c.t.Errorf("the %s city answers %d operations, want 40 or more", city, len(answers))
-	}
-	if *updateAnswers {
-		file := filepath.Join(root(), "notification-service", "internal", "web", "app", "src", "testing", "answers", city+".json")
-		if err := os.WriteFile(file, append(must(json.MarshalIndent(answers, "", " ")), '\n'), 0o600); err != nil {
-			c.t.Fatal(err)
-		}
-	}
+	return answers
 }
 
 // answer returns what address answers, nil unless that is JSON and no problem.

@@ -84,13 +84,15 @@ check_files() {
     folder=$root
     names=$(sed -nE 's/.*source: "\$\{([A-Z0-9_]+):-\/dev\/null\}".*/\1/p' "$root/docker-compose.yml")
   else
-    names="CITY_LOGO $(compgen -e | grep -E '^[A-Z][A-Z0-9_]*_FILE$' | grep -v '^COMPOSE_' || true)"
+    names="CITY_LOGO CITY_WORDS $(compgen -e | grep -E '^[A-Z][A-Z0-9_]*_FILE$' | grep -v '^COMPOSE_' || true)"
   fi
   for name in $names; do
     file=${!name:-}
     grep -qE "^#?${name%_FILE}(_FILE)?=" "$root/.env.example" && [[ -n $file ]] || continue
     [[ $file == /* ]] || file=$folder/$file
-    if [[ ! -f $file || ! -r $file ]]; then
+    if [[ $name == CITY_WORDS ]]; then
+      [[ -d $file && -r $file && -x $file ]] || fault "$name must name a folder that can be read, not '${!name}'"
+    elif [[ ! -f $file || ! -r $file ]]; then
       fault "$name must name a file that can be read, not '${!name}'"
     elif [[ $1 == compose && ! $(stat -c '%u %A' "$file") =~ (^65532\ |r..$) ]]; then
       fault "$name must name a file that user 65532 can read, not '${!name}'"

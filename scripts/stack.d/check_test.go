@@ -104,8 +104,8 @@ func TestUpRefusesWhatCannotWork(t *testing.T) { //nolint:funlen // most of it i
 			want: []string{"must be on a disk with 700 MiB of room, not 12 MiB; choose another folder with STACK_DIR=", "choose another folder with GOCACHE="},
 		},
 		{
-			name: "a file that is not there", file: "CITY_LOGO=logo.svg\n", env: append([]string{"AUTH_JWT_SECRET_FILE=/does/not/exist", "COMPOSE_FILE=a.yml"}, free...),
-			want: []string{"CITY_LOGO must name a file that can be read, not 'logo.svg'", "AUTH_JWT_SECRET_FILE must name a file that can be read, not '/does/not/exist'"},
+			name: "a file that is not there", file: "CITY_LOGO=logo.svg\nCITY_WORDS=go.work\n", env: append([]string{"AUTH_JWT_SECRET_FILE=/does/not/exist", "COMPOSE_FILE=a.yml"}, free...),
+			want: []string{"CITY_LOGO must name a file that can be read, not 'logo.svg'", "CITY_WORDS must name a folder that can be read, not 'go.work'", "AUTH_JWT_SECRET_FILE must name a file that can be read, not '/does/not/exist'"},
 			not:  "COMPOSE_FILE",
 		},
 		{

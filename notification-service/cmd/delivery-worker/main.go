@@ -24,6 +24,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/group"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
@@ -43,6 +44,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		return fmt.Errorf("load config: %w", err)
 	}
 	base := program.Begin("delivery-worker", cfg.Service, getenv, logs, map[string]string{"RABBITMQ_MANAGEMENT_URL": cfg.ManagementURL})
+	wording.Use(cfg.Words, cfg.Languages, base.Log)
 	if err := base.Open(ctx); err != nil {
 		return err
 	}

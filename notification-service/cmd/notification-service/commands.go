@@ -15,6 +15,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/config"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/erasure"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
@@ -23,7 +24,7 @@ import (
 )
 
 // commands are what operators do beside a running service, or without one.
-var commands = map[string]service.Command{"erase": erase, "restored": restored, "republished": republished, "vapid-key": vapidKey}
+var commands = map[string]service.Command{"erase": erase, "restored": restored, "republished": republished, "vapid-key": vapidKey, "words": words}
 
 // erase erases the person whose id it reads; docs/privacy.md says what that is.
 func erase(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out io.Writer) error {
@@ -80,6 +81,18 @@ func vapidKey(_ context.Context, args []string, _ func(string) string, _ io.Read
 	}
 	private, public := push.NewKey()
 	_, err := fmt.Fprintf(out, "PUSH_VAPID_KEY=%s\n# public: %s\n", private, public)
+	return err
+}
+
+// words writes the files that a language is translated in; docs/city.md says how.
+func words(_ context.Context, args []string, _ func(string) string, _ io.Reader, out io.Writer) error {
+	if len(args) != 2 {
+		return errors.New("usage: notification-service words xx folder")
+	}
+	if err := wording.WriteFolder(args[1], wording.Language(args[0])); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "%s has the files to translate: set CITY_WORDS to it\n", args[1])
 	return err
 }
 

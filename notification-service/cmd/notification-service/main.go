@@ -3,8 +3,8 @@
 //
 // It is configured by its environment alone, see docs/configuration.md. With
 // the argument healthcheck it asks a running one whether it is ready, for
-// containers without a shell. With erase, restored or vapid-key it does what
-// commands.go says, and exits.
+// containers without a shell. With erase, restored, vapid-key or words it does
+// what commands.go says, and exits.
 package main
 
 import (
@@ -14,6 +14,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/config"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/program"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
@@ -30,6 +31,7 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		"RABBITMQ_MANAGEMENT_URL": cfg.ManagementURL, "AUTH_JWKS_URL": cfg.Auth.JWKSURL, "GEOCODER_URL": cfg.Geocoder.URL.Server(),
 	})
 	sse.WarnOfFiles(cfg.Stream, base.Log)
+	wording.Use(cfg.Page.Words, cfg.Page.Languages, base.Log)
 	if err := base.Open(ctx); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/appearance"
@@ -44,7 +45,10 @@ func (h Appearance) set(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	a := appearance.Appearance{Revision: ifMatch(r), Colour: request.Colour, Words: make(map[string]appearance.Words)}
-	for _, words := range request.Words {
+	for i, words := range request.Words {
+		if _, err := wording.ParseLanguage(string(words.Language), fmt.Sprintf("/words/%d/language", i)); err != nil {
+			return err
+		}
 		a.Words[string(words.Language)] = appearance.Words{Greeting: words.Greeting, Signature: words.Signature}
 	}
 	if a, err = h.Store.Set(r.Context(), auth.Must(r).ID, a); err != nil {

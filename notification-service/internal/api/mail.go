@@ -113,9 +113,13 @@ func (s Mail) newContact(request notificationapi.NewContact) (c email.Contact, a
 	if err != nil {
 		return c, "", err
 	}
+	language, err := wording.ParseLanguage(string(request.Language), "/language")
+	if err != nil {
+		return c, "", err
+	}
 	// Ids are ordered by time, so that deliveries written to millions at once lie side
 	// by side in the index of the ledger's targets.
-	c = email.Contact{ID: uuid.Must(uuid.NewV7()), Lane: s.Keys.Lane(address), Language: wording.Language(request.Language), Zone: zone.String()}
+	c = email.Contact{ID: uuid.Must(uuid.NewV7()), Lane: s.Keys.Lane(address), Language: language, Zone: zone.String()}
 	c.Address = s.Keys.SealAddress(c.ID, address)
 	return c, address, nil
 }

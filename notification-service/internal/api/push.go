@@ -68,9 +68,12 @@ func (s Push) addDevice(w http.ResponseWriter, r *http.Request, request notifica
 	subscription := push.Subscription{
 		Endpoint: request.Endpoint, P256DH: base64url.Replace(request.Keys.P256Dh), Auth: base64url.Replace(request.Keys.Auth),
 	}
-	language := wording.Language(request.Language)
-	if language == "" {
-		language = wording.Preferred(r.Header.Get("Accept-Language"))
+	language := wording.Preferred(r.Header.Get("Accept-Language"))
+	if request.Language != "" {
+		var err error
+		if language, err = wording.ParseLanguage(string(request.Language), "/language"); err != nil {
+			return err
+		}
 	}
 	host, err := s.Config.CheckEndpoint(subscription.Endpoint)
 	if err != nil {

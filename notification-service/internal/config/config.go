@@ -4,6 +4,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
@@ -13,6 +14,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse"
 	"github.com/cityconnect/cityconnect/notification-service/internal/web"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/consumer"
@@ -58,8 +60,16 @@ func Addr(getenv func(string) string) (string, error) {
 
 func (c *Config) validate() []config.Fault {
 	c.Auth.Addr = c.Addr
-	faults := config.Faults(slices.Concat(config.ValidateAddr("HTTP_ADDR", c.Addr), config.ValidateAddr("OPERATIONS_ADDR", c.Operations),
+	var err error
+	c.Page.Words, err = wording.ReadFolder(c.Page.CityWords, c.Page.Languages)
+	faults := config.Faults(slices.Concat(faultOfWords(err), config.ValidateAddr("HTTP_ADDR", c.Addr), config.ValidateAddr("OPERATIONS_ADDR", c.Operations),
 		c.Service.Validate(), c.Auth.Validate(), c.Stream.Validate(), c.Consumer.Validate(), c.Page.Validate(), c.Geocoder.Validate(), c.Webhooks.Validate(), c.Mail.Validate(), c.Push.Validate()))
 	faults.Check(topology.ValidManagementURL(c.ManagementURL), "RABBITMQ_MANAGEMENT_URL", "a URL such as http://user:password@rabbitmq.example.org:15672")
+	return faults
+}
+
+// faultOfWords returns the fault of a folder that cannot be read.
+func faultOfWords(err error) (faults config.Faults) {
+	faults.Check(err == nil, "CITY_WORDS", fmt.Sprintf("a folder with files as `make words` writes them: %v", err))
 	return faults
 }

@@ -41,6 +41,7 @@ func TestEnvironment(t *testing.T) {
 			"CITY_LOGO":               {"/does/not/exist"},
 			"CITY_NAME":               {"<geheim>"},
 			"CITY_LANGUAGES":          {"geheim", "id,id"},
+			"CITY_WORDS":              {"/does/not/exist"},
 			"CITY_LINKS":              {"geheim", "privacy=geheim", "emergency=geheim"},
 			"GEOCODER_URL":            {"nominatim.example.org/geheim", "ftp://geheim/search", "https://example.org/geheim"},
 			"GEOCODER_RATE":           {"0", "often"},

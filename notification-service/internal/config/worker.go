@@ -2,13 +2,16 @@ package config
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/config"
 	"github.com/cityconnect/cityconnect/platform/consumer"
+	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
 
@@ -27,6 +30,11 @@ type Worker struct {
 	Mail          email.Config
 	Push          push.Config
 	Retention     time.Duration `env:"DELIVERY_RETENTION" envDefault:"720h"`
+	// CityWords is the folder with the city's words in other languages, and Languages are
+	// its own; notification-service reads both too.
+	CityWords string                `env:"CITY_WORDS" example:"/srv/words"`
+	Languages config.Languages      `env:"CITY_LANGUAGES" envDefault:"en,id" example:"id,en"`
+	Words     []wording.Translation // of CITY_WORDS, read by validate
 }
 
 // minRetention is longer than a delivery can be waiting or held.
@@ -47,8 +55,12 @@ func WorkerAddr(getenv func(string) string) (string, error) {
 }
 
 func (c *Worker) validate() []config.Fault {
-	faults := config.Faults(slices.Concat(config.ValidateAddr("OPERATIONS_ADDR", c.Operations),
+	var err error
+	c.Words, err = wording.ReadFolder(c.CityWords, c.Languages)
+	faults := config.Faults(slices.Concat(faultOfWords(err), config.ValidateAddr("OPERATIONS_ADDR", c.Operations),
 		c.Service.Validate(), c.Consumer.Validate(), c.Webhook.Validate(), c.Mail.Validate(), c.Push.Validate()))
+	mailed := append(wording.Names(), service.Each(c.Words, func(t wording.Translation) string { return string(t.Language) })...)
+	faults.Check(slices.Contains(mailed, c.Mail.NoticesLanguage), "MAIL_NOTICES_LANGUAGE", strings.Join(mailed, " or "))
 	faults.Check(topology.ValidManagementURL(c.ManagementURL), "RABBITMQ_MANAGEMENT_URL", "a URL such as http://user:password@rabbitmq.example.org:15672")
 	faults.Check(c.Retention >= minRetention, "DELIVERY_RETENTION", "336h or more, such as 720h")
 	return faults

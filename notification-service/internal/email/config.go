@@ -16,7 +16,6 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/appearance"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
-	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/config"
 )
 
@@ -103,7 +102,6 @@ func (c *Config) Validate() []config.Fault {
 	faults.Check(c.DigestSpread >= 0 && c.DigestSpread <= maxSpread, "DIGEST_SPREAD", "0s to 6h, such as 30m")
 	faults.Check(noneOrAddress(c.OfficialsAddress), "MAIL_OFFICIALS", wantMailbox)
 	faults.Check(noneOrAddress(c.OperatorsAddress), "MAIL_OPERATORS", wantMailbox)
-	faults.Check(slices.Contains(wording.Languages, wording.Language(c.NoticesLanguage)), "MAIL_NOTICES_LANGUAGE", strings.Join(wording.Names(), " or "))
 	if !c.Enabled() {
 		return faults
 	}

@@ -197,7 +197,7 @@ func checkPage(t *testing.T, key event.Key) {
 		return
 	}
 	words, _, _ := strings.Cut(after, "case ")
-	languages, err := fs.Glob(os.DirFS(root), page+"/lang/??.json")
+	languages, err := fs.Glob(os.DirFS(root), page+"/lang/page.??.json")
 	if err != nil || len(languages) < 2 {
 		t.Fatalf("languages of the page: %q, %v", languages, err)
 	}

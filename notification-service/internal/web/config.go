@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/appearance"
+	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/config"
 )
@@ -20,6 +21,9 @@ type Config struct {
 	// the city's first one first. report-service reads both too.
 	CityName  config.CityName  `env:"CITY_NAME" envDefault:"CityConnect" example:"Kota Bogor"`
 	Languages config.Languages `env:"CITY_LANGUAGES" envDefault:"en,id" example:"id,en"`
+	// CityWords is the folder with the city's words in languages besides ours.
+	CityWords string                `env:"CITY_WORDS" example:"/srv/words"`
+	Words     []wording.Translation // of CityWords
 	// CityLogo is the file of its coat of arms or logo, and CityLinks are what is in
 	// the page's footer.
 	CityLogo  string           `env:"CITY_LOGO" example:"/srv/logo.svg"`
@@ -96,8 +100,10 @@ type settings struct {
 type city struct {
 	Name      config.CityName  `json:"name"`
 	Languages config.Languages `json:"languages"`
-	Logo      string           `json:"logo,omitempty"`
-	Links     config.CityLinks `json:"links"`
+	// Words are the languages that the page has besides its own: each by its own name.
+	Words map[wording.Language]string `json:"words,omitempty"`
+	Logo  string                      `json:"logo,omitempty"`
+	Links config.CityLinks            `json:"links"`
 	// Colours are the page's in both themes, as values of CSS; absent without a colour of
 	// the city.
 	Colours map[string]string `json:"colours,omitempty"`
@@ -125,6 +131,12 @@ type cityMap struct {
 
 func (c Config) settings(sign auth.Config) settings {
 	s := settings{City: city{Name: c.CityName, Languages: c.Languages, Links: c.CityLinks}, Auth: signIn{Mode: "none"}, Mails: c.Mails, Push: c.Push, Photos: c.PhotoStore != "", Comments: bool(c.Comments), Guests: bool(sign.Guests)}
+	for _, t := range c.Words {
+		if s.City.Words == nil {
+			s.City.Words = make(map[wording.Language]string)
+		}
+		s.City.Words[t.Language] = t.Parts["page"]["language.name"]
+	}
 	switch {
 	case sign.Mode == auth.Dev:
 		s.Auth.Mode = "dev"

@@ -51,6 +51,16 @@ func New(cfg Config, sign auth.Config) (http.Handler, error) {
 			return nil, fmt.Errorf("read logo: %w", err)
 		}
 	}
+	for _, t := range cfg.Words {
+		for part, words := range t.Parts {
+			body, err := json.Marshal(words)
+			if err != nil {
+				return nil, err
+			}
+			name := fmt.Sprintf("words/%s.%s.json", part, t.Language)
+			assets["/"+name] = newAsset(name, body)
+		}
+	}
 	assets["/"] = assets["/index.html"]
 	return &page{
 		assets: assets, config: cfg.asset(sign), policy: func() string { return cfg.policy(sign) }, mapFile: cfg.MapFile,

@@ -9,6 +9,8 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 	"text/template"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
@@ -28,8 +31,15 @@ const (
 	Indonesian Language = "id"
 )
 
-// Languages are all of them.
+// Languages are all of them, with those that Use adds.
 var Languages = []Language{English, Indonesian}
+
+var (
+	added = make(map[Language]Words) // by Use
+
+	// fallback is the language of readers whose own one the city has no longer.
+	fallback = English
+)
 
 // Preferred returns the first of the languages that a header Accept-Language prefers,
 // in the order in which browsers write them; English without one.
@@ -46,8 +56,25 @@ func Names() []string {
 	return names
 }
 
+// ParseLanguage returns the language of a request's field of that name.
+func ParseLanguage(code, field string) (Language, error) {
+	if !slices.Contains(Names(), code) {
+		return "", fault.NewInvalid(field, "must be one of "+strings.Join(Names(), ", "))
+	}
+	return Language(code), nil
+}
+
 //go:embed words
 var files embed.FS
+
+// wordFiles are the files, as mail.language.json.
+func wordFiles() fs.FS {
+	sub, err := fs.Sub(files, "words")
+	if err != nil {
+		panic(err)
+	}
+	return sub
+}
 
 // words are read when the first are needed: the garbage collector would otherwise
 // scan what most processes never use.
@@ -57,13 +84,9 @@ var words = sync.OnceValue(mustReadWords)
 func mustReadWords() map[Language]*template.Template {
 	all := make(map[Language]*template.Template)
 	for _, language := range Languages {
-		data, err := files.ReadFile("words/" + string(language) + ".json")
-		if err != nil {
-			panic(err)
-		}
-		var entries map[string]string
-		if err := json.Unmarshal(data, &entries); err != nil {
-			panic(fmt.Sprintf("wording: words of %s: %v", language, err))
+		entries := added[language]
+		if entries == nil {
+			entries = partsIn(language)[mailPart]
 		}
 		root := template.New(string(language)).Option("missingkey=error")
 		for key, entry := range entries {
@@ -74,9 +97,24 @@ func mustReadWords() map[Language]*template.Template {
 	return all
 }
 
+// lookup returns the words under key, or nil.
+func (l Language) lookup(key string) *template.Template {
+	said := words()[l]
+	if said == nil {
+		said = words()[fallback]
+	}
+	return said.Lookup(key)
+}
+
+// RightToLeft reports whether the language is written from right to left.
+func (l Language) RightToLeft() bool {
+	dir, err := l.Say("dir", nil)
+	return err == nil && dir == "rtl"
+}
+
 // Say returns the words under key, filled with data.
 func (l Language) Say(key string, data any) (string, error) {
-	entry := words()[l].Lookup(key)
+	entry := l.lookup(key)
 	if entry == nil {
 		return "", fmt.Errorf("no words for %q in %q", key, l)
 	}
@@ -140,7 +178,7 @@ func (l Language) Line(item Item, url string, zone *time.Location) (Line, error)
 		}
 	}
 	key := "item." + string(data.Type)
-	if words()[l].Lookup(key) == nil {
+	if l.lookup(key) == nil {
 		key = "item.other"
 	}
 	line.Text, err = l.Say(key, line)

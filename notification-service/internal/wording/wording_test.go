@@ -48,7 +48,7 @@ func TestKindsHaveWords(t *testing.T) {
 	for _, key := range event.Keys() {
 		for _, language := range Languages {
 			if words()[language].Lookup("item."+string(key)) == nil && !slices.Contains(without, key) {
-				t.Errorf("words/%s.json: no \"item.%s\"", language, key)
+				t.Errorf("words/mail.%s.json: no \"item.%s\"", language, key)
 			}
 		}
 	}

@@ -106,12 +106,6 @@ const (
 	MailKindReportVoteReceived     MailKind = "report.vote.received"
 )
 
-// Defines values for MailLanguage.
-const (
-	En MailLanguage = "en"
-	ID MailLanguage = "id"
-)
-
 // Defines values for Moderation.
 const (
 	ModerationHidden       Moderation = "hidden"
@@ -378,6 +372,7 @@ type BrokerNode struct {
 
 // Caller What officials see of an address that was entered for a report.
 type Caller struct {
+	// Language `en`, `id`, or another one that the city has words in: `city.words` of `/config.json`.
 	Language MailLanguage `json:"language"`
 
 	// State Nothing but the link is sent unless it is `active`.
@@ -404,7 +399,9 @@ type Contact struct {
 	// The first code that is typed makes it `report.status.updated`,
 	// `report.question.asked` and `report.question.reminded`, unless one has chosen
 	// before.
-	Email    []MailKind   `json:"email"`
+	Email []MailKind `json:"email"`
+
+	// Language `en`, `id`, or another one that the city has words in: `city.words` of `/config.json`.
 	Language MailLanguage `json:"language"`
 
 	// State Nothing but codes is sent unless it is `active`: it is `unverified`
@@ -928,13 +925,15 @@ type MailLane struct {
 	WaitingSince time.Time `json:"waiting_since,omitempty,omitzero"`
 }
 
-// MailLanguage defines model for MailLanguage.
-type MailLanguage string
+// MailLanguage `en`, `id`, or another one that the city has words in: `city.words` of `/config.json`.
+type MailLanguage = string
 
 // MailWords The words around mails in one language.
 type MailWords struct {
 	// Greeting A line before the text, such as "Dear neighbours,"; empty is none.
-	Greeting string       `json:"greeting"`
+	Greeting string `json:"greeting"`
+
+	// Language `en`, `id`, or another one that the city has words in: `city.words` of `/config.json`.
 	Language MailLanguage `json:"language"`
 
 	// Signature Lines after the text; empty is none.
@@ -1014,7 +1013,9 @@ type NewCaller struct {
 	Address string `json:"address"`
 
 	// Caller Who that is, sealed.
-	Caller   string       `json:"caller"`
+	Caller string `json:"caller"`
+
+	// Language `en`, `id`, or another one that the city has words in: `city.words` of `/config.json`.
 	Language MailLanguage `json:"language"`
 	ReportID uuid.UUID    `json:"report_id"`
 
@@ -1024,7 +1025,9 @@ type NewCaller struct {
 
 // NewContact defines model for NewContact.
 type NewContact struct {
-	Address  string       `json:"address"`
+	Address string `json:"address"`
+
+	// Language `en`, `id`, or another one that the city has words in: `city.words` of `/config.json`.
 	Language MailLanguage `json:"language"`
 
 	// Zone The name of one's time zone (IANA), such as Asia/Jakarta, in any case.

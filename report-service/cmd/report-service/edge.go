@@ -54,6 +54,11 @@ func newEdge(ctx context.Context, c *core, cfg config.Config) (*edge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up sign-in: %w", err)
 	}
+	if cfg.CityWords != "" {
+		if err := api.AddPreviewWords(cfg.CityWords, cfg.Languages); err != nil {
+			return nil, fmt.Errorf("read CITY_WORDS: %w", err)
+		}
+	}
 	gates := api.NewGates(int(c.Pool.Config().MaxConns) / costlyShare)
 	city := api.City{Name: string(cfg.CityName), Languages: cfg.Languages, Bounds: cfg.City, Categories: c.categories, Areas: c.areas}
 	e := &edge{health: service.NewHealth(log, service.Details{

@@ -2,10 +2,14 @@ package api
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -63,7 +67,7 @@ func (h Previews) previewReport(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	language := r.URL.Query().Get("lang")
-	if language == "" {
+	if previewWords[language].locale == "" {
 		language = service.PreferredLanguage(r.Header.Get("Accept-Language"), previewLanguages(h.Languages)...)
 	}
 	words := previewWords[language]
@@ -108,6 +112,35 @@ var previewWords = map[string]wordsOfPreview{
 			report.Pending: "Diterima", report.InProgress: "Dikerjakan", report.Resolved: "Selesai", report.Rejected: "Ditolak",
 		},
 	},
+}
+
+// AddPreviewWords adds the words of previews in the languages for which a folder has the
+// page's words: those of statuses, in files such as page.xx.json. The page's service
+// checks all files. Missing ones are those of the city's first language. Programs call it
+// once, before they serve.
+func AddPreviewWords(folder string, city []string) error {
+	first := previewWords[previewLanguages(city)[0]]
+	files, err := filepath.Glob(filepath.Join(folder, "page.*.json"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		var page map[string]string
+		if err := json.Unmarshal(data, &page); err != nil {
+			return fmt.Errorf("%s: must be one object of texts: %w", filepath.Base(file), err)
+		}
+		language := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "page."), ".json")
+		statuses := maps.Clone(first.statuses)
+		for status, text := range statuses {
+			statuses[status] = cmp.Or(page["status."+string(status)], text)
+		}
+		previewWords[language] = wordsOfPreview{language, statuses}
+	}
+	return nil
 }
 
 // previewLanguages returns those of a city's languages for which there are words, and

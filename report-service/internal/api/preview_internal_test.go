@@ -13,7 +13,7 @@ import (
 func TestPreviewSaysWhatThePageSays(t *testing.T) {
 	t.Parallel()
 	for language, words := range previewWords {
-		data, err := os.ReadFile("../../../notification-service/internal/web/app/src/lang/" + language + ".json")
+		data, err := os.ReadFile("../../../notification-service/internal/web/app/src/lang/page." + language + ".json")
 		if err != nil {
 			t.Fatal(err)
 		}

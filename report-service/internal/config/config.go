@@ -4,6 +4,7 @@ package config
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -35,6 +36,10 @@ type Config struct {
 	// the first of which messages use. The page reads them too.
 	CityName  config.CityName  `env:"CITY_NAME" envDefault:"CityConnect" example:"Kota Bogor"`
 	Languages config.Languages `env:"CITY_LANGUAGES" envDefault:"en,id" example:"id,en"`
+
+	// CityWords is the folder with the city's words in languages besides ours, of which
+	// previews use those of statuses. The page reads it too.
+	CityWords string `env:"CITY_WORDS" example:"/srv/words"`
 
 	// Comments says whether residents comment on reports. The page reads it too.
 	Comments config.Switch `env:"COMMENTS" envDefault:"off" example:"on"`
@@ -106,6 +111,10 @@ func (c *Config) validate() []config.Fault {
 	days.Check(c.GuestReports >= 1 && c.GuestReports <= maxGuestReports, "GUEST_REPORTS", fmt.Sprintf("1 to %d, such as 5", maxGuestReports))
 	days.Check(c.Words == 0 || time.Duration(c.Words) >= minWords, "REPORT_WORDS_RETENTION", "never, or at least 365d")
 	days.Check(c.Words == 0 || c.PhotoStore != "", "REPORT_WORDS_RETENTION", "never without PHOTO_STORE, which has the archive")
+	if c.CityWords != "" {
+		_, err := os.ReadDir(c.CityWords)
+		days.Check(err == nil, "CITY_WORDS", "a folder that can be read, with files as `make words` writes them")
+	}
 	return slices.Concat(days, config.ValidateAddr("HTTP_ADDR", c.Addr), config.ValidateAddr("OPERATIONS_ADDR", c.Operations),
 		c.Service.Validate(), c.Auth.Validate(), c.Relay.Validate(), c.Photos.validate())
 }

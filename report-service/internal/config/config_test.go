@@ -33,6 +33,7 @@ func TestEnvironment(t *testing.T) {
 			"MAP_BOUNDS":      {"Bogor", "1,4,3,2"},
 			"CITY_NAME":       {"<geheim>"},
 			"CITY_LANGUAGES":  {"geheim", "id,id"},
+			"CITY_WORDS":      {"/does/not/exist"},
 			"COMMENTS":        {"yes", "1"},
 			"OPEN311":         {"yes", "1"},
 			"QUESTION_DAYS":   {"0", "61", "10d"},

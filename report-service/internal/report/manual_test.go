@@ -19,7 +19,7 @@ func TestManualsKnowEveryStatus(t *testing.T) {
 		{"id", "docs/id", "README.id.md", " (dengan alasan)"},
 	} {
 		var words map[string]string
-		if err := json.Unmarshal(read(t, page+"/lang/"+in.language+".json"), &words); err != nil {
+		if err := json.Unmarshal(read(t, page+"/lang/page."+in.language+".json"), &words); err != nil {
 			t.Fatal(err)
 		}
 		for _, status := range constants(t, "Status") {

@@ -172,6 +172,33 @@ func (t *Tab) ServiceWorker(origin string) (string, error) {
 	return "", ctx.Err()
 }
 
+// Requests watches what the tab requests, and returns a function that ends this and
+// returns the addresses.
+func (t *Tab) Requests() (func() []string, error) {
+	ctx, stop := context.WithCancel(t.ctx)
+	events := chromedp.Events(ctx, network.RequestWillBeSent)
+	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
+		stop()
+		return nil, fmt.Errorf("watch requests: %w", err)
+	}
+	var addresses []string
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ev, err := range events {
+			if err != nil {
+				return
+			}
+			addresses = append(addresses, ev.Request.URL)
+		}
+	}()
+	return func() []string {
+		stop()
+		<-done
+		return addresses
+	}, nil
+}
+
 // Do does what a person does, one after the other, and waits for each.
 func (t *Tab) Do(actions ...Action) error {
 	ctx, cancel := context.WithTimeout(t.ctx, Patience)

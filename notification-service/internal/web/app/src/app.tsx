@@ -7,7 +7,6 @@ import { MineScreen } from './screens/mine';
 import { NoPage } from './screens/no-page';
 import { ReportScreen } from './screens/report/report';
 import { ReportsScreen } from './screens/reports/reports';
-import { SignInScreen } from './screens/sign-in';
 import { Footer } from './shell/footer';
 import { Header } from './shell/header';
 import { Toasts } from './shell/toasts';
@@ -27,6 +26,8 @@ interface Screen {
   /** The roles that may see it: anyone if absent, anyone who signed in if empty. */
   roles?: Role[];
 }
+
+const SignInScreen = lazily(async () => (await import('./screens/sign-in')).SignInScreen);
 
 /** By the first part of the address; ui/router.tsx and web.go have the same parts. */
 const screens: Record<string, Screen> = {

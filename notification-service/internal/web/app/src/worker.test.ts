@@ -82,13 +82,13 @@ test('the address that a push service has given the browser is sent', async () =
   await handle('pushsubscriptionchange', { newSubscription: subscription('given') });
   expect(subscribe).not.toHaveBeenCalled();
   expect(requests.mock.lastCall).toMatchObject(['/me/push', { method: 'POST', headers: { 'Content-Type': 'application/json' } }]);
-  expect(told()).toEqual([{ endpoint: 'given', keys: { p256dh: 'p', auth: 'a' }, language: 'en' }]);
+  expect(told()).toEqual([{ endpoint: 'given', keys: { p256dh: 'p', auth: 'a' } }]);
 });
 
 test('a browser that says no address asks for one, with the key of the city', async () => {
   await handle('pushsubscriptionchange', {});
   expect(subscribe).toHaveBeenCalledWith({ userVisibleOnly: true, applicationServerKey: 'AQID' });
-  expect(told()).toEqual([{ endpoint: 'new', keys: { p256dh: 'p', auth: 'a' }, language: 'en' }]);
+  expect(told()).toEqual([{ endpoint: 'new', keys: { p256dh: 'p', auth: 'a' } }]);
 });
 
 test('who is not notified any more, or not signed in, is asked nothing', async () => {

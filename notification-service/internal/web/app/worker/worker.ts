@@ -79,8 +79,7 @@ self.addEventListener('pushsubscriptionchange', (event) => event.waitUntil(renew
 async function renew({ newSubscription }: PushSubscriptionChangeEvent): Promise<void> {
   const { endpoint, keys } = (newSubscription ?? (await subscribe()))?.toJSON() ?? {};
   if (!endpoint) return;
-  const language = navigator.language.startsWith('id') ? 'id' : 'en';
-  const body = JSON.stringify({ endpoint, keys, language });
+  const body = JSON.stringify({ endpoint, keys });
   await fetch('/me/push', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body });
 }
 

@@ -79,7 +79,6 @@ export type DeliveryAttempt = NotificationSchemas['schemas']['DeliveryAttempt'];
 export type Contact = NotificationSchemas['schemas']['Contact'];
 export type Source = ReportSchemas['schemas']['Source'];
 export type Caller = NotificationSchemas['schemas']['Caller'];
-export type MailLanguage = NotificationSchemas['schemas']['MailLanguage'];
 export type MailKind = NotificationSchemas['schemas']['MailKind'];
 export type Preferences = NotificationSchemas['schemas']['Preferences'];
 export type Device = NotificationSchemas['schemas']['Device'];

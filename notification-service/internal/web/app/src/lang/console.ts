@@ -3,7 +3,7 @@ import en from './console.en.json';
 import { withWords } from './i18n';
 
 export * from './i18n';
-export const { t, tn, isWord } = await withWords(en, { id: () => import('./console.id.json') });
+export const { t, tn, isWord } = await withWords('console', en, { id: () => import('./console.id.json') });
 export type Word = Parameters<typeof t>[0];
 
 /** Whether the words for key differ by number: for keys that the server makes. */

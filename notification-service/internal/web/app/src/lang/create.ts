@@ -3,4 +3,4 @@ import en from './create.en.json';
 import { withWords } from './i18n';
 
 export * from './i18n';
-export const { t } = await withWords(en, { id: () => import('./create.id.json') });
+export const { t } = await withWords('create', en, { id: () => import('./create.id.json') });

@@ -3,4 +3,4 @@ import en from './dialogue.en.json';
 import { withWords } from './i18n';
 
 export * from './i18n';
-export const { t, tn } = await withWords(en, { id: () => import('./dialogue.id.json') });
+export const { t, tn } = await withWords('dialogue', en, { id: () => import('./dialogue.id.json') });

@@ -3,4 +3,4 @@ import en from './guest.en.json';
 import { withWords } from './i18n';
 
 export * from './i18n';
-export const { t, tn } = await withWords(en, { id: () => import('./guest.id.json') });
+export const { t, tn } = await withWords('guest', en, { id: () => import('./guest.id.json') });

@@ -18,11 +18,11 @@ const sources = import.meta.glob<string>(['../**/*.{ts,tsx}', '!../**/*.{test,ge
 type Words = Record<string, string | undefined>;
 const files = import.meta.glob<Words>('./*.json', { import: 'default', eager: true });
 /** The English files, and what each is called in another language. */
-const english = Object.keys(files).filter((file) => file.endsWith('en.json'));
+const english = Object.keys(files).filter((file) => file.endsWith('.en.json'));
 const inLanguage = (file: string, tag: string) => file.replace('en.json', `${tag}.json`);
 const en = Object.assign({}, ...english.map((file) => files[file])) as Record<string, string>;
 
-const all = (Object.keys(languages) as (keyof Forms)[]).flatMap((tag) =>
+const all = (Object.keys(languages()) as (keyof Forms)[]).flatMap((tag) =>
   english.map((file) => ({ tag, name: inLanguage(file, tag), english: files[file]!, words: files[inLanguage(file, tag)] ?? {} })),
 );
 
@@ -38,7 +38,7 @@ test('there are no files but those, and no word is in two', () => {
 const forms: { [Tag in keyof Forms]: Record<Forms[Tag], true> } = { en: { one: true, other: true }, id: { other: true } };
 
 test('each language has the plural forms that Intl.PluralRules chooses from', () => {
-  expect(Object.keys(forms)).toEqual(Object.keys(languages));
+  expect(Object.keys(forms)).toEqual(Object.keys(languages()));
   for (const [tag, has] of Object.entries(forms)) {
     const chosen = new Intl.PluralRules(tag).resolvedOptions().pluralCategories;
     expect([tag, Object.keys(has).sort()]).toEqual([tag, chosen.sort()]);
@@ -175,9 +175,16 @@ describe('words', () => {
     expect(ops.t('queues.retry', { seconds: 5 })).toBe('Dicoba lagi setelah 5 detik');
   });
 
+  test('of a language that the city adds come from its server, and are English where it has none', async () => {
+    const answers: Record<string, Response> = { '/words/page.ar.json': Response.json({ dir: 'rtl', 'status.resolved': 'تم' }) };
+    vi.stubGlobal('fetch', async (path: string) => answers[path] ?? new Response('', { status: 404 }));
+    await setLanguage('ar');
+    expect([t('status.resolved'), document.documentElement.dir, ops.t('story')]).toEqual(['تم', 'rtl', 'Story']);
+  });
+
   test('of a part are there in the chosen language before it is drawn', async () => {
     await setLanguage('id');
-    const part = await withWords({ 'a-test': 'a word' }, { id: async () => ({ default: { 'a-test': 'sebuah kata' } }) });
+    const part = await withWords('test', { 'a-test': 'a word' }, { id: async () => ({ default: { 'a-test': 'sebuah kata' } }) });
     expect([part.t('a-test'), part.t('status.resolved')]).toEqual(['sebuah kata', 'Selesai']);
     await setLanguage('en');
     expect(part.t('a-test')).toBe('a word');
@@ -187,7 +194,7 @@ describe('words', () => {
     let come = () => {};
     const coming = new Promise<void>((resolve) => (come = resolve));
     await setLanguage('id');
-    const part = withWords({ 'late-test': 'late' }, { id: () => coming.then(() => ({ default: { 'late-test': 'terlambat' } })) });
+    const part = withWords('test', { 'late-test': 'late' }, { id: () => coming.then(() => ({ default: { 'late-test': 'terlambat' } })) });
     await setLanguage('en');
     come();
     expect([(await part).t('late-test'), language.value]).toEqual(['late', 'en']);
@@ -195,7 +202,7 @@ describe('words', () => {
 
   test('of a part are English where they do not come', async () => {
     await setLanguage('id');
-    const part = await withWords({ 'lost-test': 'lost' }, { id: () => Promise.reject(new TypeError('no network')) });
+    const part = await withWords('test', { 'lost-test': 'lost' }, { id: () => Promise.reject(new TypeError('no network')) });
     expect([part.t('lost-test'), language.value]).toEqual(['lost', 'id']);
   });
 

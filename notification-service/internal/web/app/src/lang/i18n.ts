@@ -3,13 +3,14 @@
  * console, the workbench and the settings have words of their own, which come
  * with their code: a module such as console.ts has what is here, and those.
  *
- * English is there with the code that says it; other languages come when chosen.
+ * English is there with the code that says it; other languages come when chosen: ours
+ * as a part of the page, and those of the city from its server.
  */
 import { batch, computed, signal } from '@preact/signals';
 
 import { config } from '../state/config';
 import { preferences } from '../state/preferences';
-import en from './en.json';
+import en from './page.en.json';
 
 /** The plural forms that Intl.PluralRules chooses from in each language: words that differ by number have each of them. */
 export interface Forms {
@@ -17,8 +18,11 @@ export interface Forms {
   id: 'other';
 }
 
-/** Every language by its own name. */
-export const languages: Record<string, string> = { en: 'English', id: 'Bahasa Indonesia' } satisfies Record<keyof Forms, string>;
+/** Our languages by their own names. */
+const ours: Record<string, string> = { en: en['language.name'], id: 'Bahasa Indonesia' } satisfies Record<keyof Forms, string>;
+
+/** Every language that the page has here by its own name, with those that the city has words in. */
+export const languages = (): Record<string, string> => ({ ...ours, ...config.city?.words });
 
 /** Words that differ by number, as `key.one` and `key.other` in English. */
 export type Counted<Key extends string, All = Key> = Key extends `${infer Stem}.one` ? (`${Stem}.other` extends All ? Stem : never) : never;
@@ -50,14 +54,18 @@ type Part = (tag: string) => Promise<Record<string, string>>;
 
 const parts: Part[] = [];
 
-function addPart<Key extends string>(english: Record<Key, string>, others: Others<Key>): Part {
+function addPart<Key extends string>(name: string, english: Record<Key, string>, others: Others<Key>): Part {
   const loads: Partial<Record<string, () => Promise<{ default: Record<string, string> }>>> = others;
-  const part: Part = async (tag) => (await loads[tag]?.())?.default ?? english;
+  const part: Part = async (tag) => {
+    if (tag in ours) return (await loads[tag]?.())?.default ?? english;
+    const response = await fetch(`/words/${name}.${tag}.json`);
+    return response.ok ? ((await response.json()) as Record<string, string>) : english;
+  };
   parts.push(part);
   return part;
 }
 
-addPart(en, { id: () => import('./id.json') });
+addPart('page', en, { id: () => import('./page.id.json') });
 
 const words = signal<Record<string, string>>(en);
 export const language = signal('en');
@@ -71,7 +79,7 @@ function codeOf(tag: string): string {
 /** The chosen language, or else the first of the browser's that we have, or of the city's. */
 export function preferredLanguage(): string {
   const wanted = [preferences.language.value, ...navigator.languages.map(codeOf), ...(config.city?.languages ?? [])];
-  return wanted.find((tag) => tag && tag in languages) ?? 'en';
+  return wanted.find((tag) => tag && tag in languages()) ?? 'en';
 }
 
 export async function setLanguage(tag: string): Promise<void> {
@@ -83,6 +91,7 @@ export async function setLanguage(tag: string): Promise<void> {
     language.value = tag;
   });
   document.documentElement.lang = tag;
+  document.documentElement.dir = say('dir');
 }
 
 /**
@@ -90,10 +99,11 @@ export async function setLanguage(tag: string): Promise<void> {
  * chosen language: before anything of that part is drawn.
  */
 export async function withWords<Key extends string>(
+  name: string,
   english: Record<Key, string>,
   others: NoInfer<Others<Key>>,
 ): Promise<Says<keyof typeof en | Key>> {
-  const part = addPart(english, others);
+  const part = addPart(name, english, others);
   for (let tag = ''; tag !== language.value;) {
     tag = language.value;
     const more = await part(tag).catch(() => english); // better than no screen

@@ -3,5 +3,5 @@ import en from './moderation.en.json';
 import { withWords } from './i18n';
 
 export * from './i18n';
-export const { t, tn, isWord } = await withWords(en, { id: () => import('./moderation.id.json') });
+export const { t, tn, isWord } = await withWords('moderation', en, { id: () => import('./moderation.id.json') });
 export type Word = Parameters<typeof t>[0];

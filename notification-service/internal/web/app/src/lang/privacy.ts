@@ -3,4 +3,4 @@ import en from './privacy.en.json';
 import { withWords } from './i18n';
 
 export * from './i18n';
-export const { t } = await withWords(en, { id: () => import('./privacy.id.json') });
+export const { t } = await withWords('privacy', en, { id: () => import('./privacy.id.json') });

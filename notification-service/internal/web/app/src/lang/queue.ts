@@ -3,5 +3,5 @@ import en from './queue.en.json';
 import { withWords } from './i18n';
 
 export * from './i18n';
-export const { t, tn, isWord } = await withWords(en, { id: () => import('./queue.id.json') });
+export const { t, tn, isWord } = await withWords('queue', en, { id: () => import('./queue.id.json') });
 export type Word = Parameters<typeof t>[0];

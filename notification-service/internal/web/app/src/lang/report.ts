@@ -3,4 +3,4 @@ import en from './report.en.json';
 import { withWords } from './i18n';
 
 export * from './i18n';
-export const { t, tn } = await withWords(en, { id: () => import('./report.id.json') });
+export const { t, tn } = await withWords('report', en, { id: () => import('./report.id.json') });

@@ -3,5 +3,5 @@ import en from './settings.en.json';
 import { withWords } from './i18n';
 
 export * from './i18n';
-export const { t, tn, isWord } = await withWords(en, { id: () => import('./settings.id.json') });
+export const { t, tn, isWord } = await withWords('settings', en, { id: () => import('./settings.id.json') });
 export type Word = Parameters<typeof t>[0];

@@ -3,4 +3,4 @@ import { withWords } from './i18n';
 import en from './setup.en.json';
 
 export * from './i18n';
-export const { t, tn } = await withWords(en, { id: () => import('./setup.id.json') });
+export const { t, tn } = await withWords('setup', en, { id: () => import('./setup.id.json') });

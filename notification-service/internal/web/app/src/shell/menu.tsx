@@ -74,7 +74,7 @@ function Language() {
           void setLanguage(preferredLanguage());
         }}
       >
-        {Object.entries(languages).map(([tag, name]) => (
+        {Object.entries(languages()).map(([tag, name]) => (
           <option key={tag} value={tag} lang={tag}>
             {name}
           </option>

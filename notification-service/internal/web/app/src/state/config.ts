@@ -5,6 +5,8 @@ export interface City {
   name?: string;
   /** The languages of its residents; the first is the default. */
   languages: string[];
+  /** The languages that the city has words in besides the page's own, by their own names. */
+  words?: Record<string, string>;
   /** The address of its picture. */
   logo?: string;
   /** Its colours in both themes, by the name of the page's own; absent without any. */

@@ -8,7 +8,7 @@
  *             has another address  └────┘
  *             for it: says so
  */
-import { must, notificationService, type Device, type MailLanguage } from '../api/client';
+import { must, notificationService, type Device } from '../api/client';
 import { language } from '../lang/i18n';
 import { userData } from './storage';
 
@@ -43,8 +43,7 @@ export async function addThisDevice(): Promise<Device | undefined> {
   }
   subscription ??= await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
   const { endpoint = '', keys: { p256dh = '', auth = '' } = {} } = subscription.toJSON();
-  const asked: MailLanguage = language.value === 'id' ? 'id' : 'en';
-  const device = await must(notificationService.POST('/me/push', { body: { endpoint, keys: { p256dh, auth }, language: asked } }));
+  const device = await must(notificationService.POST('/me/push', { body: { endpoint, keys: { p256dh, auth }, language: language.value } }));
   if (since !== forgotten) {
     // Removed while this was on its way.
     await removeDevice(device.id);

@@ -4,8 +4,8 @@
  */
 import { signal } from '@preact/signals';
 
-import { must, notificationService, reportService, type Caller, type MailLanguage, type NewReport, type Source } from '../api/client';
-import { language } from '../lang/i18n';
+import { must, notificationService, reportService, type Caller, type NewReport, type Source } from '../api/client';
+import { language, languages } from '../lang/i18n';
 import type { Place } from '../map/place-fields';
 import { dropChosen, ofDraft, sendChosen } from '../photos/choice';
 import { config } from './config';
@@ -21,11 +21,11 @@ export interface Intake extends Place {
   forCity: boolean;
   /** Where the caller wants mails; empty for none. */
   mail: string;
-  language: MailLanguage;
+  language: string;
 }
 
-/** The language of mails to a caller: the city's first, whatever the official's is. */
-export const ofMails = (): MailLanguage => ((config.city?.languages[0] ?? language.value) === 'id' ? 'id' : 'en');
+/** The language of mails to a caller: the city's first that there are words in, whatever the official's is. */
+export const ofMails = (): string => config.city?.languages.find((tag) => tag in languages()) ?? language.value;
 
 const empty = (): Intake => ({
   key: randomKey(),
@@ -74,7 +74,7 @@ export async function fileIntake(): Promise<string> {
 }
 
 /** Says where the caller is written to, or has the link sent there again. */
-export async function enterCaller(id: string, caller = '', mail: string, language: MailLanguage): Promise<Caller> {
+export async function enterCaller(id: string, caller = '', mail: string, language: string): Promise<Caller> {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   return await must(notificationService.PUT('/callers', { body: { report_id: id, caller, address: mail.trim(), language, zone } }));
 }

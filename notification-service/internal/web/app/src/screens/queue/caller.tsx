@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-import { Failure, type Caller, type MailLanguage, type Work } from '../../api/client';
+import { Failure, type Caller, type Work } from '../../api/client';
 import { languages, t } from '../../lang/queue';
 import { config } from '../../state/config';
 import { enterCaller, ofMails, readCaller } from '../../state/intake';
@@ -10,10 +10,10 @@ import { Fault } from '../../ui/problem';
 
 interface FieldsProps {
   mail: string;
-  language: MailLanguage;
+  language: string;
   required?: boolean;
   onMail(typed: string): void;
-  onLanguage(chosen: MailLanguage): void;
+  onLanguage(chosen: string): void;
 }
 
 /** Where a caller is written to, and in which language. */
@@ -29,12 +29,7 @@ export function CallerFields({ mail, language, required = false, onMail, onLangu
         value={mail}
         onValue={(typed) => onMail(typed.replace(/\p{Cf}/gu, ''))}
       />
-      <Choice
-        label={t('caller.language')}
-        value={language}
-        options={Object.entries(languages)}
-        onValue={(tag) => onLanguage(tag === 'id' ? 'id' : 'en')}
-      />
+      <Choice label={t('caller.language')} value={language} options={Object.entries(languages())} onValue={onLanguage} />
     </div>
   );
 }
@@ -43,7 +38,7 @@ export function CallerFields({ mail, language, required = false, onMail, onLangu
 export function Intake({ id, intake }: { id: string; intake: NonNullable<Work['intake']> }) {
   const [caller, setCaller] = useState<Caller | null>();
   const [mail, setMail] = useState('');
-  const [chosen, setChosen] = useState<MailLanguage>();
+  const [chosen, setChosen] = useState<string>();
   const { busy, error, setError, submits } = useAct();
   useEffect(() => {
     if (!config.mails) return;

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 
-import { Failure, must, notificationService, type Contact, type MailLanguage } from '../../api/client';
+import { Failure, must, notificationService, type Contact } from '../../api/client';
 import { languages, language, t } from '../../lang/settings';
 import { isMailed } from '../../state/notify';
 import { toast } from '../../state/toasts';
@@ -30,7 +30,7 @@ export function Address({ contact, onChange }: Props) {
   };
   const save = (address: string) =>
     attempt(async () => {
-      const kept = await put(address, asLanguage(language.value), ownZone());
+      const kept = await put(address, language.value, ownZone());
       setReplacing(false);
       onChange(kept);
       if (kept.state !== 'active') await requestCode();
@@ -197,15 +197,15 @@ function Code({ sent, onSend, onProven }: CodeProps) {
 /** In which language, and by which clock. */
 function HowWritten({ contact, onChange }: { contact: Contact; onChange(contact: Contact): void }) {
   const { error, run } = useAct();
-  const change = (language: MailLanguage, zone: string) => run(async () => onChange(await put(contact.address, language, zone)));
+  const change = (language: string, zone: string) => run(async () => onChange(await put(contact.address, language, zone)));
   const zone = ownZone();
   return (
     <>
       <Choice
         label={t('settings.language')}
         value={contact.language}
-        options={Object.entries(languages)}
-        onValue={(tag) => change(asLanguage(tag), contact.zone)}
+        options={Object.entries(languages())}
+        onValue={(tag) => change(tag, contact.zone)}
       />
       <p class="meta">
         <span>{t('settings.zone', { zone: contact.zone })}</span>
@@ -239,13 +239,8 @@ function Remove({ onRemoved }: { onRemoved(): void }) {
   );
 }
 
-function put(address: string, language: MailLanguage, zone: string): Promise<Contact> {
+function put(address: string, language: string, zone: string): Promise<Contact> {
   return must(notificationService.PUT('/me/contact', { body: { address: address.trim(), language, zone } }));
-}
-
-/** The languages of the page are those of the mails; English is the one that is always there. */
-function asLanguage(tag: string): MailLanguage {
-  return tag === 'id' ? 'id' : 'en';
 }
 
 /** The reader's time zone, as the browser knows it. */

@@ -1,1 +1,0 @@
-import{a as t}from"./problem-Cy9D-vGo.js";import{t as r}from"./create-TliOwlVd.js";import"./i18n-5NpGolEg.js";function i({label:o,onForget:e}){return t("p",{class:"bar spread",role:"status",children:["✓ ",r("asset.at",{name:o}),t("button",{type:"button",class:"link",onClick:e,children:r("asset.forget")})]})}export{i as About};

@@ -25,12 +25,13 @@ import (
 // an answer that says more than the document is a fault.
 type Document struct {
 	path   string
+	spec   func() (*openapi3.T, error)
 	router func() (routers.Router, error)
 }
 
 // New returns the document at path, which is read once, when it is needed.
 func New(path string) *Document {
-	return &Document{path, sync.OnceValues(func() (routers.Router, error) {
+	spec := sync.OnceValues(func() (*openapi3.T, error) {
 		spec, err := openapi3.NewLoader().LoadFromFile(path)
 		if err != nil {
 			return nil, err
@@ -40,6 +41,13 @@ func New(path string) *Document {
 			if len(ref.Value.Properties) > 0 {
 				ref.Value.AdditionalProperties = openapi3.BoolSchema{Has: new(false)}
 			}
+		}
+		return spec, nil
+	})
+	return &Document{path, spec, sync.OnceValues(func() (routers.Router, error) {
+		spec, err := spec()
+		if err != nil {
+			return nil, err
 		}
 		return legacy.NewRouter(spec)
 	})}
@@ -80,6 +88,32 @@ func (d *Document) Check(t testing.TB, req *http.Request, res *http.Response, bo
 	if err != nil {
 		t.Errorf("%s %s: the answer breaks %s: %v\n%s", req.Method, req.URL.Path, d.path, err, body)
 	}
+}
+
+// CheckBody compares a body that was kept with what the document answers to GET on a
+// path such as /reports/{id}. It reports whether the document has that path.
+func (d *Document) CheckBody(t testing.TB, path string, body []byte) bool {
+	t.Helper()
+	spec, err := d.spec()
+	if err != nil {
+		t.Fatalf("%s: %v", d.path, err)
+	}
+	item := spec.Paths.Value(path)
+	if item == nil || item.Get == nil {
+		return false
+	}
+	var value any
+	if err := json.Unmarshal(body, &value); err != nil {
+		t.Fatalf("GET %s: %v", path, err)
+	}
+	for kind, media := range item.Get.Responses.Status(http.StatusOK).Value.Content {
+		if strings.HasSuffix(kind, "json") {
+			if err := media.Schema.Value.VisitJSON(value, openapi3.VisitAsResponse(), openapi3.MultiErrors()); err != nil {
+				t.Errorf("GET %s: the answer breaks %s: %v", path, d.path, err)
+			}
+		}
+	}
+	return true
 }
 
 // CheckServed makes sure that served, the body of GET /openapi.json, is valid

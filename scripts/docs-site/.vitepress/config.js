@@ -77,6 +77,9 @@ function menu(list) {
   return groups.filter(({ items }) => items.length > 0);
 }
 
+/** The city to look at is beside the site, and not a page of it. */
+const city = (text) => ({ text, link: '/try/index.html', target: '_self' });
+
 const words = {
   button: { buttonText: 'Cari', buttonAriaLabel: 'Cari' },
   modal: {
@@ -123,7 +126,7 @@ export default defineConfig({
       lang: 'id',
       description: 'Warga melaporkan kerusakan di kotanya, petugas menindaklanjutinya, dan setiap perubahan langsung terlihat.',
       themeConfig: {
-        nav: [{ text: 'Daftar', link: '/id/' }],
+        nav: [city('Coba'), { text: 'Daftar', link: '/id/' }],
         sidebar: menu('id/README.md'),
         outline: { level: [2, 3], label: 'Di halaman ini' },
         docFooter: { prev: 'Sebelumnya', next: 'Berikutnya' },
@@ -137,6 +140,7 @@ export default defineConfig({
   themeConfig: {
     i18nRouting: false, // most pages are in one language
     nav: [
+      city('Try it'),
       { text: 'Residents', link: '/residents' },
       { text: 'Officials', link: '/officials' },
       { text: 'Operators', link: '/operators' },

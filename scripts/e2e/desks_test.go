@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
@@ -11,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cityconnect/cityconnect/platform/client"
+	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 	"github.com/cityconnect/cityconnect/scripts/internal/browser"
 )
 
@@ -29,12 +32,15 @@ func TestTwoOfficialsWorlds(t *testing.T) {
 // playDesks lets a city of two departments work, and returns what an official of the one can
 // obtain. In the other world the other department has a private report; the leak brings it
 // to the official's department for a moment.
-func playDesks(t *testing.T, other, leak bool) world {
+func playDesks(t *testing.T, elsewhere, leak bool) world {
 	t.Helper()
 	c, w := prepareStack(t), world{}
 	c.switchCommentsOn()
 	c.switchDepartmentsOn()
+	c.photo.env["PHOTO_MODERATION"] = "before"
 	c.start()
+	mails, other := c.openMailServer(), openOtherSystem(t)
+	c.startPhotoWorker()
 	ana, ben, pavel := c.userOf("ana", "resident"), c.userOf("ben", "resident"), c.userOf("pavel", "operator")
 	olga, rita, mona := c.deskOf("olga", "official", "lights"), c.deskOf("rita", "official", "roads"), c.deskOf("mona", "moderator")
 	departments := map[string]any{"departments": []map[string]any{
@@ -48,6 +54,10 @@ func playDesks(t *testing.T, other, leak bool) world {
 	}
 	do(pavel, http.MethodPut, "/reports/departments", departments)
 	c.setAreas(pavel)
+	other.register(c, pavel)
+	mails.giveAddress(olga, "olga@mail.test")
+	do(olga, http.MethodPut, "/me/preferences", map[string]any{"email": []string{"report.status.updated"}})
+	do(olga, http.MethodPut, "/me/digest", map[string]any{"frequency": "daily"})
 	olgas, monas, live := watch(t, olga), watch(t, mona), c.listenTo(olga, "/notifications/stream", "")
 	var before struct {
 		At string `json:"last_event_id"`
@@ -58,6 +68,8 @@ func playDesks(t *testing.T, other, leak bool) world {
 	first := file(t, ana, "A dark crossing")
 	olgas.await(1)
 	monas.await(1)
+	do(olga, http.MethodPut, "/me/follows/"+first.ID.String(), nil)
+	c.photograph(ana, mona, first)
 	in := draft("A hole in the road")
 	in.CategoryID = 1
 	roads, err := ana.CreateReport(t.Context(), in)
@@ -67,17 +79,23 @@ func playDesks(t *testing.T, other, leak bool) world {
 	monas.await(2)
 
 	id := uuid.New()
-	if other {
-		id = c.workElsewhere(ben, rita, mona).ID
+	photos := []uuid.UUID{uuid.New(), uuid.New()}
+	if elsewhere {
+		var report client.Report
+		report, photos = c.workElsewhere(ben, rita, mona)
+		id = report.ID
 		monas.await(5) // it, an answer and a dispute, too
 	}
 	if leak {
 		execute(t, c.reportDB, `update reports set department_id = 1 where visibility = 'officials'`)
 	}
 	move(t, olga, first, "in_progress", "Seen")
+	say(t, mona, first, "We come on Monday")
 	second := file(t, ana, "A dark corner")
 	olgas.await(2)
+	vote(t, ben, first, "upvote")
 	c.awaitHandled()
+	c.awaitOutcomes(other, 7)
 
 	do(olga, http.MethodPut, "/reports/views", map[string]any{"views": []map[string]string{{"name": "All", "filters": "order=due"}}})
 	concealed := client.Report{ID: id}
@@ -99,14 +117,73 @@ func playDesks(t *testing.T, other, leak bool) world {
 	} {
 		w["olga"] = append(w["olga"], c.answerTo(olga, op))
 	}
+	for _, photo := range photos {
+		w["olga's photos"] = append(w["olga's photos"], c.answersOf(olga, http.MethodGet, "/photos/"+photo.String()+"/320.jpg"))
+	}
+	for _, path := range []string{"/reports/queue/photos", "/reports/queue/waiting", "/reports/" + first.ID.String() + "/photos", "/reports/" + id.String() + "/photos"} {
+		w["olga's photos"] = append(w["olga's photos"], c.answersOf(olga, http.MethodGet, path))
+	}
 	w["olga about it"] = c.answersAbout(olga, concealed, true)
 	w["olga's moves"] = []string{c.answersOf(olga, http.MethodGet, "/reports/moves")}
 	w["olga's stream"] = live.lines()
 	replayed := c.listenTo(olga, "/notifications/stream", before.At)
 	replayed.await(t, 2)
 	w["olga's stream again"] = replayed.lines()
+	w["a webhook"] = other.said()
+	w["olga's mails"] = c.mailsTo("olga@mail.test", mails)
 	return w
 }
+
+// switchDepartmentsOn has officials work for departments, before the stack starts.
+func (c *stack) switchDepartmentsOn() {
+	c.report.env["DESK_SCOPE"], c.notification.env["DESK_SCOPE"] = "department", "department"
+}
+
+// photograph has a resident add two photos to a report, of which a moderator shows one.
+func (c *stack) photograph(by, mona *client.Client, report client.Report) []uuid.UUID {
+	c.t.Helper()
+	photos := []uuid.UUID{c.upload(by, report, smallPicture(c.t)), c.upload(by, report, smallPicture(c.t))}
+	c.showPhoto(mona, report, photos[0])
+	eventually.True(c.t, "the other photo is held", func() bool {
+		var held int
+		err := c.reportDB.QueryRow(c.t.Context(), `select count(*) from photos where state = 'held' and report_id = $1`, report.ID).Scan(&held)
+		return err == nil && held == 1
+	})
+	return photos
+}
+
+// said returns what it was sent, in no order.
+func (o *otherSystem) said() (all []string) {
+	requests, _ := o.seen()
+	for _, request := range requests {
+		all = append(all, withoutChance(request))
+	}
+	slices.Sort(all)
+	return slices.Compact(all) // one that is slow is sent again
+}
+
+// mailsTo returns what is mailed to an address, with the summary that is due.
+func (c *stack) mailsTo(address string, mails *mailServer) (all []string) {
+	c.t.Helper()
+	execute(c.t, c.notificationDB, `update digests set next_at = now()`)
+	execute(c.t, c.notificationDB, `update schedules set next_at = now() where name like 'digests%'`)
+	eventually.True(c.t, "the summary is written, and no mail waits", func() bool {
+		var left int
+		err := c.notificationDB.QueryRow(c.t.Context(), `
+			select (select count(*) from digests where next_at <= now()) + (select count(*) from deliveries where channel = 'email' and state = 'waiting')`).Scan(&left)
+		return err == nil && left == 0
+	})
+	for _, m := range mails.await(0) {
+		if m.to == address {
+			all = append(all, withoutChance(oneTime.ReplaceAllString(m.subject+"\n"+m.text, "ONCE")))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// oneTime is what is of one mail: a part of an address, a code, or when something happened.
+var oneTime = regexp.MustCompile(`/[a-z]+/[\w-]{22,}|\b\d{6}\b|\d\d-\d\d-\d{4} \d\d\.\d\d`)
 
 // A moderator has the desk, and what officials see of a report's page.
 func TestPageModeratorHasTheDesk(t *testing.T) {
@@ -209,13 +286,9 @@ func (c *stack) nameDepartments(operator *client.Client) {
 	}
 }
 
-// switchDepartmentsOn has officials work for departments, before the stack starts.
-func (c *stack) switchDepartmentsOn() {
-	c.report.env["DESK_SCOPE"], c.notification.env["DESK_SCOPE"] = "department", "department"
-}
-
-// workElsewhere has a private report filed for another department, and worked on.
-func (c *stack) workElsewhere(ben, rita, mona *client.Client) client.Report {
+// workElsewhere has a private report filed for another department, and worked on. It returns
+// its photos, too.
+func (c *stack) workElsewhere(ben, rita, mona *client.Client) (client.Report, []uuid.UUID) {
 	c.t.Helper()
 	t, in := c.t, draft("A landlord threatens us")
 	in.PrivacyLevel, in.Visibility, in.CategoryID = "anonymous", "officials", 1
@@ -223,6 +296,7 @@ func (c *stack) workElsewhere(ben, rita, mona *client.Client) client.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
+	photos := c.photograph(ben, mona, report)
 	path := "/reports/" + report.ID.String()
 	for _, body := range []struct {
 		method, path string
@@ -244,5 +318,5 @@ func (c *stack) workElsewhere(ben, rita, mona *client.Client) client.Report {
 	if err := mona.Do(t.Context(), http.MethodGet, path+"/work", nil, nil); err != nil {
 		t.Fatalf("a moderator reads about it: %v", err)
 	}
-	return report
+	return report, photos
 }

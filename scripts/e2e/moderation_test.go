@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cityconnect/cityconnect/platform/client"
+	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/sse"
 	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 )
@@ -117,7 +118,8 @@ func (c *stack) awaitHandled() {
 	c.t.Helper()
 	eventually.True(c.t, "all messages are handled", func() bool {
 		var left, messages, handled int
-		err := c.reportDB.QueryRow(c.t.Context(), `select count(*) filter (where status <> 'published'), count(*) from outbox_messages`).Scan(&left, &messages)
+		err := c.reportDB.QueryRow(c.t.Context(), `
+			select count(*) filter (where status <> 'published'), count(*) filter (where routing_key <> $1) from outbox_messages`, string(event.PhotoUploadedKey)).Scan(&left, &messages)
 		if err == nil {
 			err = c.notificationDB.QueryRow(c.t.Context(), `select count(*) from processed_messages where consumer not like '%webhooks'`).Scan(&handled)
 		}

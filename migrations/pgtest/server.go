@@ -81,8 +81,9 @@ func newServer(t testing.TB, own devserver.Postgres) *Server {
 	if err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}
-	// Not t.TempDir: its parents are closed to the server's account.
-	dir, err := os.MkdirTemp("", "pgtest")
+	// In memory where the tests' servers have theirs. It is not t.TempDir, whose parents
+	// are closed to the server's account.
+	dir, err := os.MkdirTemp(os.Getenv("TEST_DATA"), "pgtest")
 	if err != nil {
 		t.Fatalf("pgtest: make folder: %v", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,12 +32,7 @@ func StartCluster(t testing.TB) *Cluster {
 	}
 	c, cookie := &Cluster{t: t}, rand.Text()
 	for i, name := range names {
-		// Not t.TempDir: its parents are closed to the node's account.
-		dir, err := os.MkdirTemp("", "rabbittest")
-		if err != nil {
-			t.Fatalf("rabbittest: make folder: %v", err)
-		}
-		t.Cleanup(func() { os.RemoveAll(dir) })
+		dir := folder(t)
 		own := ports[1+3*i:]
 		s := &Server{t: t, log: filepath.Join(dir, "log.txt"), own: devserver.RabbitMQ{
 			Dir: dir, Password: "guest", StatisticsInterval: 500 * time.Millisecond, Node: name, Nodes: names, Cookie: cookie,

@@ -33,6 +33,19 @@ func StartServer(t testing.TB) *Server {
 	return StartServerTLS(t, devserver.TLS{})
 }
 
+// folder returns where a node has its files: in memory where the tests' servers have
+// theirs, since on a disk that others keep busy a node starts for minutes. It is not
+// t.TempDir, whose parents are closed to the node's account.
+func folder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(os.Getenv("TEST_DATA"), "rabbittest")
+	if err != nil {
+		t.Fatalf("rabbittest: make folder: %v", err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
 // StartServerTLS starts one that takes connections over TLS at TLSPort and
 // TLSManagementPort, too.
 func StartServerTLS(t testing.TB, tls devserver.TLS) *Server {
@@ -41,12 +54,7 @@ func StartServerTLS(t testing.TB, tls devserver.TLS) *Server {
 	if err != nil {
 		t.Fatalf("rabbittest: %v", err)
 	}
-	// Not t.TempDir: its parents are closed to the node's account.
-	dir, err := os.MkdirTemp("", "rabbittest")
-	if err != nil {
-		t.Fatalf("rabbittest: make folder: %v", err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := folder(t)
 	s := &Server{t: t, log: filepath.Join(dir, "log.txt"), own: devserver.RabbitMQ{
 		Dir: dir, Password: "guest", StatisticsInterval: 500 * time.Millisecond,
 		Ports: devserver.RabbitMQPorts{AMQP: ports[0], Management: ports[1], Distribution: ports[2], PortMapper: ports[3]}, TLS: tls,

@@ -575,10 +575,13 @@ func (w world) addOtherSystem(c *stack, other *otherSystem) {
 	w["log of the worker"] = slices.Compact(w["log of the worker"])
 }
 
-// aboutTheMachine reports whether a line of a log says that a server did not answer
-// in time, as it happens where a machine has too much to do.
+// aboutTheMachine reports whether a line of a log says that a server or another part did
+// not answer in time, as it happens where a machine has too much to do.
 func aboutTheMachine(line string) bool {
-	return strings.Contains(line, "health changed") || strings.Contains(line, "will retry") || strings.Contains(line, "will dial again")
+	return slices.ContainsFunc([]string{
+		"health changed", "will retry", "will dial again", "will subscribe again", "will reconnect", "circuit", "unblocked publishers",
+		"blocks publishers", `"shards `, "stalled workers", "waits for its turn", "the message before this one",
+	}, func(part string) bool { return strings.Contains(line, part) })
 }
 
 // enterByNginx has all requests go through the gateway as it is, instead of the

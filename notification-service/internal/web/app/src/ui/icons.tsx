@@ -35,7 +35,7 @@ export type IconName = keyof typeof paths;
 
 export function Icon({ name, filled }: { name: IconName; filled?: boolean }) {
   return (
-    <svg class="icon" viewBox="0 0 20 20" aria-hidden="true" data-filled={filled}>
+    <svg class="icon" viewBox="0 0 20 20" aria-hidden="true" data-filled={filled} data-turns={name === 'back' || undefined}>
       <path d={paths[name]} />
     </svg>
   );

@@ -3,7 +3,8 @@
 # first: all packages with the race detector, linters, the page's own tests, all
 # browser tests, the chart, the owner's three scripts and a crash of each server on a
 # stack with two replicas, a fault of every kind while people use the city, and other
-# versions of the servers.
+# versions of the servers. With CHECK_UNTIL (seconds since 1970) it begins with no part that
+# would go beyond, and names what it leaves over.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/testing.sh
@@ -40,6 +41,27 @@ stacks() {
   return "$code"
 }
 
+# room reports whether a part of so many minutes ends in time: room MINUTES PART
+room() {
+  (((${CHECK_UNTIL:-9999999999} - EPOCHSECONDS) / 60 >= $1)) || {
+    left_over+=("$2")
+    return 1
+  }
+}
+left_over=()
+
+# end_to_end runs what the walks of `make test` left of the end-to-end tests, in four parts.
+# Another one is the first each day, so that none is left over for long.
+end_to_end() {
+  local tests part run i
+  mapfile -t tests < <(grep -rhoE --include='*_test.go' '^func Test\w+\(t ' scripts/e2e | sed 's/^func \(.*\)(t $/\1/' | grep -vE "$walks" | sort -u)
+  for ((part = $(date +%-j) % 4, i = 0; i < 4; i++, part = (part + 1) % 4)); do
+    room 20 "end-to-end-$part" || continue
+    run=$(printf '%s\n' "${tests[@]}" | awk -v part="$part" 'NR % 4 == part' | paste -sd '|')
+    CGO_ENABLED=0 gotest "end-to-end-$part" './scripts/e2e/...' "${plain[@]}" -parallel 4 -count=1 -run "^($run)\$" || failed+=("end-to-end-$part")
+  done
+}
+
 # The page's unit tests need neither server nor browser.
 page() { scripts/page.sh test; }
 
@@ -57,13 +79,12 @@ stacks=$!
 } &
 lint=$!
 
-# What the walks of `make test` left of the end-to-end tests.
-CGO_ENABLED=0 gotest end-to-end './scripts/e2e/...' "${plain[@]}" -parallel 4 -count=1 -skip "$walks" || failed+=(end-to-end)
+end_to_end
 # All packages again: with the race detector, with the tests that take minutes, and
 # with the programs that `make test` does not install.
 list_packages
-gotest breaking "${breaking[*]}" "${race[@]}" -p 1 -parallel 4 -count=1 || failed+=(breaking)
-gotest packages "${others[*]}" "${race[@]}" -parallel 4 -count=1 -skip "$counting" || failed+=(packages)
+room 20 breaking && { gotest breaking "${breaking[*]}" "${race[@]}" -p 1 -parallel 4 -count=1 || failed+=(breaking); }
+room 22 packages && { gotest packages "${others[*]}" "${race[@]}" -parallel 4 -count=1 -skip "$counting" || failed+=(packages); }
 step helm helm || failed+=(helm)
 await stacks "$stacks"
 await lint "$lint"
@@ -71,5 +92,6 @@ grep -h '^expected=' "$logs/components.log" | tail -n 1 || true
 tail -n 1 "$logs/faults.log" || true
 sed -n '/^release /,$p' "$logs/servers.log" || true
 cat "$logs/lint.log"
+((${#left_over[@]} == 0)) || echo "left over, since the check ends before: ${left_over[*]}"
 scripts/weight.sh || true # the linters have said it
 report check

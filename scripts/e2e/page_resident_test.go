@@ -34,8 +34,8 @@ func TestPageReportAndVote(t *testing.T) {
 	ben.checkFaults()
 }
 
-// filesLamp goes on from the first step of a report to the report, as the resident of that
-// name sees it.
+// filesLamp files a report about a lamp, from the form's first step to the report as the
+// resident of that name sees it.
 func filesLamp(name string) []browser.Action {
 	return []browser.Action{
 		chosen("Street lights"),

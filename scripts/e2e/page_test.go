@@ -95,7 +95,7 @@ func (p tab) do(actions ...browser.Action) {
 // before that would meet what has moved there.
 var next = browser.Click("button.primary", "Next").Then(browser.Until(`document.activeElement.tagName === 'H2'`))
 
-// chosen chooses a category, which goes on to the next step.
+// chosen chooses a category, which opens the next step.
 func chosen(category string) browser.Action {
 	return browser.Click(".categories label", category).Then(browser.Until(`document.querySelector('form textarea') && document.activeElement.tagName === 'H2'`))
 }

@@ -241,7 +241,7 @@ func TestPageDeskOfALaptop(t *testing.T) {
 	phone.checkFaults()
 }
 
-// An official who goes on by a click before a move is answered stays there: the answer
+// An official who opens another report before a move is answered stays there: the answer
 // takes the focus nowhere, nor does the row that the event of the move, which may
 // be faster, took out of the list.
 func TestPageWorkbenchAnsweredLate(t *testing.T) {

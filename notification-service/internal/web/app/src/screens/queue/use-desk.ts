@@ -65,7 +65,7 @@ function useWork() {
       if (id) finishedReport.value = id;
       rows.open(id, 'status');
     },
-    /** Says that a report is a duplicate of the one that it probably is of, and goes on to the next. */
+    /** Merges a report with its probable original, and opens the next one. */
     async merge({ id, perhaps_of }: Task) {
       const { after } = rows;
       try {

@@ -32,7 +32,7 @@ func TestTwoOfficialsWorlds(t *testing.T) {
 // playDesks lets a city of two departments work, and returns what an official of the one can
 // obtain. In the other world the other department has a private report; the leak brings it
 // to the official's department for a moment.
-func playDesks(t *testing.T, elsewhere, leak bool) world {
+func playDesks(t *testing.T, elsewhere, leak bool) world { //nolint:funlen // a day of two departments, in its order
 	t.Helper()
 	c, w := prepareStack(t), world{}
 	c.switchCommentsOn()

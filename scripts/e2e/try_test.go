@@ -97,7 +97,7 @@ func TestTryRecording(t *testing.T) {
 }
 
 // recordTown lets people live in a city, and writes what its services answer.
-func recordTown(t *testing.T) {
+func recordTown(t *testing.T) { //nolint:funlen // what people do, in its order
 	t.Helper()
 	c := prepareStack(t)
 	c.switchCommentsOn()

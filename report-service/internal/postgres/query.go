@@ -106,7 +106,7 @@ func (q *query) page(f report.Filter, after *report.Cursor, limit int) (end, ord
 }
 
 // filter adds the conditions of f.
-func (q *query) filter(f report.Filter) {
+func (q *query) filter(f report.Filter) { //nolint:funlen // one condition after the other
 	if len(f.Statuses) > 0 {
 		q.and(`r.status = any(%s)`, f.Statuses)
 	}

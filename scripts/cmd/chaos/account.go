@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cityconnect/cityconnect/platform/client"
 	"github.com/cityconnect/cityconnect/platform/testing/ssetest"
 	"github.com/cityconnect/cityconnect/scripts/internal/stats"
 	"github.com/cityconnect/cityconnect/scripts/internal/wait"
@@ -31,6 +32,10 @@ const (
 	restless = 30 * time.Second
 	// recoverWithin is when a fault counts as one that the stack does not get over.
 	recoverWithin = 15 * time.Minute
+	// readWithin is for how long a question is repeated when all is over: a busy machine
+	// refuses some, and one that is refused says nothing about what was lost.
+	readWithin    = 2 * time.Minute
+	readersAtOnce = 8
 )
 
 // A recovery says how long a fault was felt, from its beginning.
@@ -142,6 +147,20 @@ func (t *town) settle(ctx context.Context) (sum, error) {
 	return s, err
 }
 
+// read reads what is at path into out. A server error is repeated for a while, unless it
+// is the service's own.
+func read(ctx context.Context, c *client.Client, path string, out any) error {
+	for began := time.Now(); ; {
+		err := c.Do(ctx, http.MethodGet, path, nil, out)
+		if client.StatusOf(err) <= http.StatusInternalServerError || time.Since(began) > readWithin {
+			return err
+		}
+		if err := wait.For(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+}
+
 // expectAll expects every version of the reports: its reporter gets each but the
 // first, which the official gets.
 func (t *town) expectAll(versions map[*report]int64) {
@@ -157,11 +176,11 @@ func (t *town) expectAll(versions map[*report]int64) {
 func (t *town) versions(ctx context.Context) (map[*report]int64, error) {
 	versions := make([]int64, len(t.reports))
 	readers, ctx := errgroup.WithContext(ctx)
-	readers.SetLimit(actors)
+	readers.SetLimit(readersAtOnce)
 	for i, r := range t.reports {
 		readers.Go(func() error {
-			now, err := t.official.Report(ctx, r.id)
-			if err != nil {
+			var now client.Report
+			if err := read(ctx, t.official.Client, "/reports/"+r.id.String(), &now); err != nil {
 				return fmt.Errorf("read a report: %w", err)
 			}
 			versions[i] = now.Version
@@ -195,7 +214,7 @@ func (t *town) settlePhotos(ctx context.Context) (verdicts, error) {
 					State string
 				}
 			}
-			if err := t.official.Do(ctx, http.MethodGet, "/reports/"+r.id.String()+"/photos", nil, &list); err != nil {
+			if err := read(ctx, t.official.Client, "/reports/"+r.id.String()+"/photos", &list); err != nil {
 				return v, fmt.Errorf("list the photos of a report: %w", err)
 			}
 			for _, listed := range list.Photos {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"net/url"
 	"slices"
 	"sync"
@@ -52,7 +51,7 @@ func (t *town) readStories(ctx context.Context, versions map[*report]int64) (sto
 	var all stories
 	var mu sync.Mutex
 	readers, ctx := errgroup.WithContext(ctx)
-	readers.SetLimit(actors)
+	readers.SetLimit(readersAtOnce)
 	for _, r := range chosen {
 		mu.Lock()
 		enough := all.read >= storiesToRead
@@ -110,7 +109,7 @@ func messagesOf(ctx context.Context, operator *client.Client, report uuid.UUID) 
 			Messages   []listed
 			NextCursor string `json:"next_cursor"`
 		}
-		if err := operator.Do(ctx, http.MethodGet, "/admin/outbox/messages?"+query.Encode(), nil, &page); err != nil {
+		if err := read(ctx, operator, "/admin/outbox/messages?"+query.Encode(), &page); err != nil {
 			return nil, fmt.Errorf("list the messages of a report: %w", err)
 		}
 		all = append(all, page.Messages...)
@@ -138,7 +137,7 @@ func entriesOf(ctx context.Context, operator *client.Client, report, message uui
 		"/admin/messages/" + message.String() + "/story?report_id=" + report.String(),
 	} {
 		var side struct{ Entries []entry }
-		if err := operator.Do(ctx, http.MethodGet, path, nil, &side); err != nil {
+		if err := read(ctx, operator, path, &side); err != nil {
 			return nil, fmt.Errorf("read the story of a message: %w", err)
 		}
 		entries = append(entries, side.Entries...)

@@ -20,7 +20,7 @@ walks='^(TestReportServiceKilled.*|TestNotificationServiceKilledMidStream|TestBr
 begin() {
   mkdir -p "$logs"
   : >"$flaky_list"
-  rm -f "$logs"/*.tests.json "$logs"/*.flaky "$logs"/page.log
+  rm -f "$logs"/*.tests.json "$logs"/*.flaky "$logs"/page.log "$logs/failed_steps"
   # What is in the tests' servers need not survive the machine. Each of the thousand
   # databases that they drop would wait until the disk has all that is in the
   # others, and a quorum queue whose first write waits for seconds is refused.
@@ -127,6 +127,7 @@ step() {
   fi
   cat "$log"
   echo "$name: FAILED; its output is above, and in $log"
+  echo "$name" >>"$logs/failed_steps"
   return 1
 }
 
@@ -150,6 +151,11 @@ report() {
       failed_tests "$name"
     done | sort -u
   fi
+  # Of a long run a reader is often shown the end only.
+  while read -r name; do
+    echo "the end of $name, which failed:"
+    tail -n 20 "$logs/$name.log" | cut -c 1-300 | sed 's/^/  /'
+  done < <(cat "$logs/failed_steps" 2>/dev/null)
   times >"$logs/times" # in this shell: another has times of its own
   { read -r user system && read -r child_user child_system; } <"$logs/times"
   echo "$1: tests=$(cat "$logs"/*.tests.json 2>/dev/null | grep -c '"Action":"pass".*"Test":') seconds=$SECONDS" \

@@ -89,8 +89,10 @@ func playDesks(t *testing.T, elsewhere, leak bool) world { //nolint:funlen // a 
 	if leak {
 		execute(t, c.reportDB, `update reports set department_id = 1 where visibility = 'officials'`)
 	}
+	c.awaitHandled() // what comes by different queues has no order
 	move(t, olga, first, "in_progress", "Seen")
 	say(t, mona, first, "We come on Monday")
+	c.awaitHandled()
 	second := file(t, ana, "A dark corner")
 	olgas.await(2)
 	vote(t, ben, first, "upvote")

@@ -37,7 +37,7 @@ func withAssets(ctx context.Context, r *revision) error {
 	}
 	fmt.Printf("%-24s p50 %6.2f ms   p99 %6.2f ms\n", "things near a pin", stats.Percentile(near, 50), stats.Percentile(near, 99))
 	// Only now: the service ends a connection that sends nothing.
-	c, err := connect(ctx, r.service, *conns)
+	c, err := connect(ctx, r.service, *conns, "resident")
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func withAssets(ctx context.Context, r *revision) error {
 	sides := [2]action{
 		func(_ context.Context, conn, k int) error {
 			lamp := fmt.Sprintf(`"asset":"lamps/L-%d","category_id"`, (conn*4999+k*31)%*assets)
-			return c.all[conn].post("/reports", strings.Replace(newReport, `"category_id"`, lamp, 1), 201)
+			return c.all[conn].send("POST", "/reports", strings.Replace(newReport, `"category_id"`, lamp, 1), 201)
 		},
 		c.create,
 	}

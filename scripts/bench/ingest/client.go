@@ -32,12 +32,12 @@ type client struct {
 	request bytes.Buffer
 }
 
-// connect opens n connections, each of a user of its own.
-func connect(ctx context.Context, s *testbed.ReportService, n int) (*clients, error) {
+// connect opens n connections, each of a user of its own with the role.
+func connect(ctx context.Context, s *testbed.ReportService, n int, role string) (*clients, error) {
 	dialer := net.Dialer{Timeout: requestTimeout}
 	c := &clients{}
 	for i := range n {
-		token, err := s.Token(fmt.Sprintf("user-%d", i), "resident")
+		token, err := s.Token(fmt.Sprintf("user-%d", i), role)
 		if err != nil {
 			return nil, fmt.Errorf("sign a token: %w", err)
 		}
@@ -63,7 +63,7 @@ var newReport = fmt.Sprintf(`{"title":%q,"description":%q,"category_id":2,"latit
 	title, description, address)
 
 func (c *clients) create(_ context.Context, conn, _ int) error {
-	return c.all[conn].post("/reports", newReport, 201)
+	return c.all[conn].send("POST", "/reports", newReport, 201)
 }
 
 func (c *clients) voteOn(reports []uuid.UUID) action {
@@ -73,14 +73,19 @@ func (c *clients) voteOn(reports []uuid.UUID) action {
 		if value < 0 {
 			body = `{"vote_type":"downvote"}`
 		}
-		return c.all[conn].post("/reports/"+id.String()+"/vote", body, 200)
+		return c.all[conn].send("POST", "/reports/"+id.String()+"/vote", body, 200)
 	}
 }
 
-// post makes a request and wants the status.
-func (c *client) post(path, body string, want int) error {
+// queue reads the first page of the officials' queue.
+func (c *clients) queue(_ context.Context, conn, _ int) error {
+	return c.all[conn].send("GET", "/reports/queue", "", 200)
+}
+
+// send makes a request and wants the status.
+func (c *client) send(method, path, body string, want int) error {
 	c.request.Reset()
-	fmt.Fprintf(&c.request, "POST %s HTTP/1.1\r\n%sContent-Length: %d\r\n\r\n%s", path, c.headers, len(body), body)
+	fmt.Fprintf(&c.request, "%s %s HTTP/1.1\r\n%sContent-Length: %d\r\n\r\n%s", method, path, c.headers, len(body), body)
 	if err := c.conn.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
 		return err
 	}
@@ -94,7 +99,7 @@ func (c *client) post(path, body string, want int) error {
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body) // to its end, where the next answer begins
 	if err == nil && answer.StatusCode != want {
-		err = fmt.Errorf("POST %s: %s: %s", path, answer.Status, text)
+		err = fmt.Errorf("%s %s: %s: %s", method, path, answer.Status, text)
 	}
 	return err
 }

@@ -12,7 +12,7 @@
 // With -assets it uploads so many things, and measures filings on one against filings on none.
 //
 // With -base it measures two revisions of report-service in the same way, each on
-// a database of its own, and no floor.
+// a database of its own, and no floor, and how fast officials read their queue.
 package main
 
 import (
@@ -113,7 +113,7 @@ func againstFloor(ctx context.Context, r *revision) error {
 	var figures testbed.Figures
 	var rates [2][]float64 // of creates
 	for i, change := range changes {
-		c, err := connect(ctx, r.service, *conns)
+		c, err := connect(ctx, r.service, *conns, "resident")
 		if err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func againstFloor(ctx context.Context, r *revision) error {
 			rates = all
 		}
 	}
-	c, err := connect(ctx, r.service, *conns)
+	c, err := connect(ctx, r.service, *conns, "resident")
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func withAreas(ctx context.Context, b *testbed.Bed, with *revision) error {
 		}
 	}
 	for i, r := range []*revision{with, without} { // now: the services close what nobody uses for a while
-		c, err := connect(ctx, r.service, *conns)
+		c, err := connect(ctx, r.service, *conns, "resident")
 		if err != nil {
 			return err
 		}
@@ -206,28 +206,36 @@ func (r *revision) fill(ctx context.Context, reports int) error {
 	return nil
 }
 
-// againstBase makes every comparison of two revisions. Each has connections of its
-// own: the services close what nobody uses for a while.
+// againstBase makes every comparison of two revisions, and reads the officials' queue of
+// what was filed by them.
 func againstBase(ctx context.Context, now, then *revision) error {
 	var figures testbed.Figures
-	for _, change := range changes {
+	compared := func(name, figure, role string, of func(*clients, *revision) action) error {
 		var sides [2]action
+		// Connections of its own: the services close what nobody uses for a while.
 		for i, r := range []*revision{now, then} {
-			c, err := connect(ctx, r.service, *conns)
+			c, err := connect(ctx, r.service, *conns, role)
 			if err != nil {
 				return err
 			}
 			defer c.close()
-			sides[i] = change.of(c, r.floor.reports)
+			sides[i] = of(c, r)
 		}
-		all, err := compare(ctx, change.name, "base", sides)
-		if err != nil {
+		all, err := compare(ctx, name, "base", sides)
+		if err == nil {
+			figures.AddRatio(figure+"_to_base", all[0], all[1])
+		}
+		return err
+	}
+	for _, change := range changes {
+		of := func(c *clients, r *revision) action { return change.of(c, r.floor.reports) }
+		if err := compared(change.name, change.figure, "resident", of); err != nil {
 			return err
 		}
-		figures.AddRatio(change.figure+"_to_base", all[0], all[1])
 	}
+	err := compared("pages of the queue", "queue", "official", func(c *clients, _ *revision) action { return c.queue })
 	figures.Print()
-	return nil
+	return err
 }
 
 // compare runs both sides in turn, ours first, and returns what each made in a

@@ -9,5 +9,5 @@ create table category_signposts (
 );
 
 -- Which open report another one is probably a duplicate of.
-create index reports_alike on reports (category_id, latitude)
+create index reports_alike on reports (category_id, latitude, longitude, created_at)
   where status in ('pending', 'in_progress') and hidden_reason is null and duplicate_of is null;

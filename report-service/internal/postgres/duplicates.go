@@ -92,15 +92,18 @@ func (s *Duplicates) Set(ctx context.Context, id, original uuid.UUID, by report.
 }
 
 // likelySQL selects open reports t that may be marked as duplicates, each with those before it
-// that may be their originals. reports_alike has as many of these as are open.
+// that may be their originals. reports_alike has as many of these as are open. Where hundreds
+// are open around one place, some of them are enough: a page has twenty such questions.
 const likelySQL = `
 	select t.id, t.title, t.description, t.latitude, t.longitude, t.asset_id, t.created_at,
 		o.id, o.title, o.description, o.latitude, o.longitude, o.asset_id, o.created_at
 	from reports t cross join lateral (
-		select r.* from reports r
-		where r.category_id = t.category_id and r.latitude between t.latitude - $2 and t.latitude + $2 and abs(r.longitude - t.longitude) < $2 * 3
-			and r.status in ('pending', 'in_progress') and r.hidden_reason is null and r.duplicate_of is null
-			and r.id <> t.id and r.created_at <= t.created_at and r.created_at > t.created_at - $3::interval
+		select r.* from (
+			select r.* from reports r
+			where r.category_id = t.category_id and r.latitude between t.latitude - $2 and t.latitude + $2 and r.longitude between t.longitude - $2 * 3 and t.longitude + $2 * 3
+				and r.status in ('pending', 'in_progress') and r.hidden_reason is null and r.duplicate_of is null
+				and r.id <> t.id and r.created_at <= t.created_at and r.created_at > t.created_at - $3::interval
+			order by r.latitude limit 300) r
 		order by r.created_at desc limit 30) o
 	where t.id = any($1) and t.status in ('pending', 'in_progress') and t.duplicate_of is null and t.withdrawn_at is null
 		and not exists (select from reports d where d.duplicate_of = t.id)

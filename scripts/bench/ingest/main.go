@@ -38,7 +38,7 @@ var (
 	migrate     = flag.String("migrate", "../../bin/migrate", "the `program` that migrates")
 	areas       = flag.Int("areas", 0, "areas of the city, to compare with one without any")
 	assets      = flag.Int("assets", 0, "things of the city, to compare filings on one with others")
-	filed       = flag.Int("filed", 100_000, "reports that are there before, with -areas")
+	filed       = flag.Int("filed", 100_000, "reports that are there before, with -areas, and before the queue is read")
 	base        = flag.String("base", "", "report-service's `program` of another revision, to compare with")
 	baseMigrate = flag.String("base-migrate", "", "the `program` that migrates for -base")
 )
@@ -206,22 +206,22 @@ func (r *revision) fill(ctx context.Context, reports int) error {
 	return nil
 }
 
-// againstBase makes every comparison of two revisions, and reads the officials' queue of
-// what was filed by them.
+// againstBase makes every comparison of two revisions, and reads the officials' queue of a
+// whole city.
 func againstBase(ctx context.Context, now, then *revision) error {
 	var figures testbed.Figures
-	compared := func(name, figure, role string, of func(*clients, *revision) action) error {
+	compared := func(name, figure, role string, conns int, of func(*clients, *revision) action) error {
 		var sides [2]action
 		// Connections of its own: the services close what nobody uses for a while.
 		for i, r := range []*revision{now, then} {
-			c, err := connect(ctx, r.service, *conns, role)
+			c, err := connect(ctx, r.service, conns, role)
 			if err != nil {
 				return err
 			}
 			defer c.close()
 			sides[i] = of(c, r)
 		}
-		all, err := compare(ctx, name, "base", sides)
+		all, err := compareOver(ctx, conns, name, "base", sides)
 		if err == nil {
 			figures.AddRatio(figure+"_to_base", all[0], all[1])
 		}
@@ -229,11 +229,17 @@ func againstBase(ctx context.Context, now, then *revision) error {
 	}
 	for _, change := range changes {
 		of := func(c *clients, r *revision) action { return change.of(c, r.floor.reports) }
-		if err := compared(change.name, change.figure, "resident", of); err != nil {
+		if err := compared(change.name, change.figure, "resident", *conns, of); err != nil {
 			return err
 		}
 	}
-	err := compared("pages of the queue", "queue", "official", func(c *clients, _ *revision) action { return c.queue })
+	for _, r := range []*revision{now, then} {
+		if err := r.fill(ctx, *filed); err != nil {
+			return err
+		}
+	}
+	// A page is a hundred times the work of a vote: more at once would be longer than a pass.
+	err := compared("pages of the queue", "queue", "official", 4, func(c *clients, _ *revision) action { return c.queue })
 	figures.Print()
 	return err
 }
@@ -241,8 +247,13 @@ func againstBase(ctx context.Context, now, then *revision) error {
 // compare runs both sides in turn, ours first, and returns what each made in a
 // second, pass by pass. The first pass of each only warms up.
 func compare(ctx context.Context, name, other string, sides [2]action) (rates [2][]float64, err error) {
+	return compareOver(ctx, *conns, name, other, sides)
+}
+
+// compareOver compares over so many connections of each side.
+func compareOver(ctx context.Context, conns int, name, other string, sides [2]action) (rates [2][]float64, err error) {
 	for pass, side := range testbed.Turns(*passes+1, len(sides)) {
-		n, err := closedLoop(ctx, *conns, *passLength, sides[side])
+		n, err := closedLoop(ctx, conns, *passLength, sides[side])
 		if err != nil {
 			return rates, fmt.Errorf("%s: %w", name, err)
 		}

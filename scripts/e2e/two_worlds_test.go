@@ -686,7 +686,11 @@ func (c *stack) observe(w world, reports []client.Report, readers map[string]*cl
 	for _, report := range reports {
 		connected = append(connected, "/reports/"+report.ID.String()+"/connection", "/reports/"+report.ID.String()+"/history")
 	}
-	w["a connection"] = c.answers(c.connect(reports[0].ID), connected)
+	connection := c.connect(reports[0].ID)
+	w["a connection"] = c.answers(connection, connected)
+	for _, report := range reports {
+		w["updates by Open311"] = append(w["updates by Open311"], c.update(c.gateway.URL, connection, report.ID, "", "crew", "crew@surel.test"))
+	}
 	w["the stories of messages"] = c.stories(operator)
 	w.readTables(c.t, c.reportDB, "reporters", "commenters")
 	w.readTables(c.t, c.notificationDB, "streams")

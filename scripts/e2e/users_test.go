@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -175,4 +176,31 @@ func (c *stack) connect(numbered uuid.UUID) *client.Client {
 		c.t.Fatalf("set a number: %v", err)
 	}
 	return connection
+}
+
+// update sends an update by Open311, which somebody with a name and an address has written,
+// for a connection. It leaves the status as it is. update returns its id.
+func (c *stack) update(base string, connection *client.Client, report uuid.UUID, words, name, mail string) string {
+	c.t.Helper()
+	form := url.Values{
+		"api_key": {connection.Token()}, "service_request_id": {report.String()}, "update_id": {name}, "status": {"INTERNAL_REFERRAL"}, "description": {words},
+		"email": {mail}, "first_name": {name}, "last_name": {name}, "phone": {name}, "media_url": {"https://fms.example/" + name},
+	}
+	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, base+"/open311/v2/servicerequestupdates.json", strings.NewReader(form.Encode()))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var taken []struct {
+		ID string `json:"update_id"`
+	}
+	if err := json.NewDecoder(res.Body).Decode(&taken); err != nil || res.StatusCode != http.StatusOK || len(taken) != 1 {
+		c.t.Fatalf("send an update: %s, %v", res.Status, err)
+	}
+	return taken[0].ID
 }

@@ -79,7 +79,7 @@ func newEdge(ctx context.Context, c *core, cfg config.Config) (*edge, error) {
 	})...)
 	connections := api.NewConnections(postgres.NewConnections(c.db), gates)
 	applications := api.Open311{
-		City: city, On: bool(cfg.Open311), Applications: postgres.NewOpen311(c.db), PerKey: cfg.Open311PerKey, Reports: c.reports, Gates: gates,
+		City: city, On: bool(cfg.Open311), Applications: postgres.NewOpen311(c.db), PerKey: cfg.Open311PerKey, Connections: connections, Reports: c.reports, Gates: gates,
 	}
 	open311, err := applications.Handler(log)
 	if err != nil {

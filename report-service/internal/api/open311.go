@@ -25,6 +25,7 @@ type Open311 struct {
 	On           bool // otherwise nothing is below /open311; operators may make keys all the same
 	Applications *postgres.Open311
 	PerKey       ratelimit.Limit // how often each application may file
+	Connections  Connections     // whose updates it takes
 	Reports      *postgres.Reports
 	Gates        Gates
 }
@@ -36,7 +37,7 @@ func (h Open311) Handler(log zerolog.Logger) (http.Handler, error) {
 	}
 	return open311.New(open311.Config{
 		Store: h.Applications, Filer: h.Reports, Categories: h.Categories, CityName: h.Name, Languages: h.Languages, City: h.Bounds,
-		PerKey: h.PerKey, Errors: service.Errors{Log: log, Problems: problems}, Origin: origin, Costly: h.Gates.do,
+		PerKey: h.PerKey, Errors: service.Errors{Log: log, Problems: problems}, Origin: origin, Costly: h.Gates.do, Connection: h.Connections.authenticate,
 		AreaAt: func(ctx context.Context, p *report.Position) (report.Area, error) {
 			areas, err := h.Areas.List(ctx)
 			if err != nil {

@@ -140,7 +140,8 @@ func newReplica(t testing.TB, database string, rules postgres.Rules, options ...
 	p.Guests.Limit()
 	gates := api.NewGates(p.CostlyAtOnce)
 	p.Lists.Gates, p.Map.Gates, p.Exports.Gates = gates, gates, gates
-	applications := api.Open311{City: p.City, On: p.Open311On, Applications: postgres.NewOpen311(db), Reports: store, Gates: gates}
+	connections := api.NewConnections(postgres.NewConnections(db), gates)
+	applications := api.Open311{City: p.City, On: p.Open311On, Applications: postgres.NewOpen311(db), Connections: connections, Reports: store, Gates: gates}
 	open311, err := applications.Handler(log)
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +160,7 @@ func newReplica(t testing.TB, database string, rules postgres.Rules, options ...
 			t.Errorf("record people: %v", err)
 		}
 	})
-	handler, err := api.New(api.Server{Auth: verifier, Health: health, Metrics: service.NewRegistry(), Log: log, Open311: open311, People: people, Connections: api.NewConnections(postgres.NewConnections(db), gates)},
+	handler, err := api.New(api.Server{Auth: verifier, Health: health, Metrics: service.NewRegistry(), Log: log, Open311: open311, People: people, Connections: connections},
 		p.Guests.Operations(), p.Lists.Operations(), p.Map.Operations(), p.Exports.Operations(), p.Comments.Operations(), applications.Operations(), work.Operations(),
 		api.Reports{City: p.City, Store: store, Guests: p.Guests, PerUser: p.ReportsPerUser}.Operations(),
 		api.Votes{Reports: store, PerUser: p.VotesPerUser}.Operations(),

@@ -10,6 +10,7 @@ package open311
 
 import (
 	"context"
+	"crypto/sha256"
 	"net/http"
 	"strings"
 	"time"
@@ -31,9 +32,10 @@ type Store interface {
 	Updates(ctx context.Context, q report.UpdateQuery) ([]report.RequestUpdate, error)
 }
 
-// A Filer keeps what is filed.
+// A Filer keeps what is filed, and what departments' systems say of it.
 type Filer interface {
 	Create(ctx context.Context, f *report.Filing, idempotent *report.Idempotent) (earlier report.StoredResponse, err error)
+	Update(ctx context.Context, id uuid.UUID, m report.Move, update [sha256.Size]byte) (version int64, err error)
 	Asset(ctx context.Context, key string) (report.Asset, *report.Position, error)
 }
 
@@ -53,6 +55,8 @@ type Config struct {
 	PerKey     ratelimit.Limit // how often an application may file
 	Errors     service.Errors
 
+	// Connection returns the connection with a key, for which it takes a turn.
+	Connection func(ctx context.Context, key string) (report.User, error)
 	// AreaAt returns the area of a place, which may be nil.
 	AreaAt func(ctx context.Context, p *report.Position) (report.Area, error)
 	// Costly does the work of a list, whose price the client pays.
@@ -84,12 +88,13 @@ func New(cfg Config) (http.Handler, error) {
 		r.Get(path+formats, h.handle(get))
 	}
 	r.Post("/v2/requests"+formats, h.handle(h.file))
+	r.Post("/v2/servicerequestupdates"+formats, h.handle(h.update))
 	r.NotFound(h.handle(func(*http.Request) (any, error) {
 		return nil, refuse(http.StatusNotFound, "there is nothing at this address")
 	}))
 	r.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
 		allow := "GET, HEAD"
-		if strings.Contains(r.URL.Path, "/v2/requests.") {
+		if strings.Contains(r.URL.Path, "/v2/requests.") || strings.Contains(r.URL.Path, "/v2/servicerequestupdates.") {
 			allow += ", POST"
 		}
 		w.Header().Set("Allow", allow)

@@ -2,6 +2,7 @@ package open311_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"encoding/xml"
 	"flag"
@@ -31,7 +32,7 @@ var update = flag.Bool("update", false, "write the files in testdata again")
 // document is what every answer in JSON is held to.
 var document = openapitest.New("../../../docs/openapi/open311.yaml")
 
-const key = "o311_KEY"
+const key, connectionKey = "o311_KEY", "ccx_KEY"
 
 // A city is a store without a database. It keeps what it was asked.
 type city struct {
@@ -42,6 +43,7 @@ type city struct {
 	askedUpdates report.UpdateQuery
 	filed        []report.Filing
 	idempotent   report.Idempotent
+	moved        report.Move
 }
 
 func (c *city) Application(_ context.Context, hash []byte) (uuid.UUID, error) {
@@ -67,6 +69,17 @@ func (c *city) Updates(_ context.Context, q report.UpdateQuery) ([]report.Reques
 func (c *city) Create(_ context.Context, f *report.Filing, idempotent *report.Idempotent) (report.StoredResponse, error) {
 	c.filed, c.idempotent = append(c.filed, *f), *idempotent
 	return nil, nil
+}
+
+// Update knows the hole alone, which is rejected.
+func (c *city) Update(_ context.Context, id uuid.UUID, m report.Move, _ [sha256.Size]byte) (version int64, err error) {
+	if id != hole {
+		return 0, report.ErrNotFound
+	}
+	c.moved = m
+	f := report.Filing{Report: report.Report{ID: id, Status: report.Rejected, Version: 8}}
+	entry, _, err := f.Move(m, noon)
+	return entry.Version, err
 }
 
 func (c *city) Asset(_ context.Context, key string) (report.Asset, *report.Position, error) {
@@ -126,6 +139,12 @@ func (c *city) serve(t testing.TB) http.Handler {
 		AreaAt: func(context.Context, *report.Position) (report.Area, error) { return report.Area{}, nil },
 		Costly: func(ctx context.Context, _ *http.Request, work func(context.Context) error) error { return work(ctx) },
 		Origin: func(*http.Request) string { return "https://city.example.org" },
+		Connection: func(_ context.Context, key string) (report.User, error) {
+			if key != connectionKey {
+				return report.User{}, report.ErrNoConnection
+			}
+			return report.User{ID: "0198c0de-0000-7000-8000-00000000000a", Name: "Work orders", Scope: report.ConnectionScope("roads", false)}, nil
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -155,11 +174,22 @@ func form() url.Values {
 	}
 }
 
+// updateForm is what FixMyStreet's client sends for an update.
+func updateForm() url.Values {
+	return url.Values{
+		"api_key": {connectionKey}, "jurisdiction_id": {"bogor.go.id"}, "service_request_id": {hole.String()}, "service_request_id_ext": {"12"}, "update_id": {"41"},
+		"updated_datetime": {"2026-11-27T12:00:00Z"}, "status": {"NO_FURTHER_ACTION"}, "description": {" The road is the\x07 province's.\r\n"}, "public_anonymity_required": {"TRUE"},
+		"email": {"kanari@surel.test"}, "first_name": {"Nama"}, "last_name": {"Kanari"}, "phone": {"+62 811 000"}, "title": {"MS"}, "media_url": {"https://fms.example/kanari.jpeg"},
+	}
+}
+
 // Each answer is the one in testdata, to the byte; those in JSON obey the document.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	without := func(name string) url.Values { f := form(); f.Del(name); return f }
 	with := func(name, value string) url.Values { f := form(); f.Set(name, value); return f }
+	says := func(name, value string) url.Values { f := updateForm(); f.Set(name, value); return f }
+	const updates = "/v2/servicerequestupdates"
 	for name, tt := range map[string]struct {
 		path   string
 		form   url.Values
@@ -170,12 +200,19 @@ func TestAnswers(t *testing.T) {
 		"requests": {"/v2/requests", nil, 200}, "request": {"/v2/requests/" + hole.String(), nil, 200},
 		"request-none": {"/v2/requests/" + uuid.Nil.String(), nil, 404}, "request-no-id": {"/v2/requests/x", nil, 404},
 		"token": {"/v2/tokens/" + lamp.String(), nil, 200}, "updates": {"/v2/servicerequestupdates", nil, 200},
-		"nothing": {"/v2/nothing", nil, 404}, "no-method": {"/v2/servicerequestupdates", form(), 405},
+		"nothing": {"/v2/nothing", nil, 404}, "no-method": {"/v2/services", form(), 405},
 		"key-missing": {"/v2/requests", without("api_key"), 403}, "key-wrong": {"/v2/requests", with("api_key", "o311_OTHER"), 403},
 		"service-missing": {"/v2/requests", without("service_code"), 400}, "service-unknown": {"/v2/requests", with("service_code", "99"), 404},
 		"service-signpost": {"/v2/requests", with("service_code", "3"), 400}, "service-retired": {"/v2/requests", with("service_code", "4"), 400},
 		"long-missing": {"/v2/requests", without("long"), 400}, "outside": {"/v2/requests", with("lat", "52.5"), 400},
 		"too-long": {"/v2/requests", with("description", strings.Repeat("ä", 4001)), 400},
+		"update":   {updates, updateForm(), 200}, "update-nothing": {updates, says("description", " "), 200},
+		"update-key-missing": {updates, says("api_key", ""), 403}, "update-key-of-application": {updates, says("api_key", key), 403}, "update-key-wrong": {updates, says("api_key", "ccx_OTHER"), 403},
+		"update-id-missing": {updates, says("update_id", ""), 400}, "update-id-long": {updates, says("update_id", strings.Repeat("7", 201)), 400},
+		"update-none": {updates, says("service_request_id", lamp.String()), 404}, "update-no-id": {updates, says("service_request_id", "7"), 404},
+		"update-long": {updates, says("description", strings.Repeat("ä", 4001)), 400}, "update-status": {updates, says("status", "DONE"), 400},
+		"update-illegal": {updates, says("status", "FIXED"), 400}, "update-unexplained": {updates, url.Values{
+			"api_key": {connectionKey}, "service_request_id": {hole.String()}, "update_id": {"7"}, "status": {"OPEN"}}, 400},
 	} {
 		for _, format := range []string{"xml", "json"} {
 			t.Run(name+"."+format, func(t *testing.T) {
@@ -372,6 +409,51 @@ func TestKnownAnswer(t *testing.T) {
 	}
 }
 
+// Each status of Open311 makes one of a report, or leaves it as it is, and those that the
+// city sends come back as they went. Nothing but status and words reaches the store.
+func TestStatusesOfUpdates(t *testing.T) {
+	t.Parallel()
+	const p, w, fixed, no = report.Pending, report.InProgress, report.Resolved, report.Rejected
+	for status, want := range map[string]map[report.Status]report.Status{ // empty for a refusal
+		"OPEN": {p: p, w: w, fixed: w, no: p}, "CONFIRMED": {p: p, w: w, fixed: w, no: p}, "REOPEN": {p: p, w: w, fixed: w, no: p},
+		"IN_PROGRESS": {p: w, w: w, fixed: w, no: ""}, "action_scheduled": {p: w, w: w, fixed: w, no: ""},
+		"PLANNED": {p: w, w: w, fixed: w, no: ""}, " investigating ": {p: w, w: w, fixed: w, no: ""},
+		"CLOSED": {p: fixed, w: fixed, fixed: fixed, no: no}, "FIXED": {p: fixed, w: fixed, fixed: fixed, no: ""},
+		"NO_FURTHER_ACTION": {p: no, w: no, fixed: "", no: no}, "NOT_COUNCILS_RESPONSIBILITY": {p: no, w: no, fixed: "", no: no},
+		"DUPLICATE": {p: no, w: no, fixed: "", no: no}, "UNABLE_TO_FIX": {p: no, w: no, fixed: "", no: no},
+		"INTERNAL_REFERRAL": {p: p, w: w, fixed: fixed, no: no},
+	} {
+		c, f := newCity(), updateForm()
+		f.Set("status", status)
+		answer := ask(c.serve(t), "/v2/servicerequestupdates.xml", f)
+		if c.moved.To == "" {
+			t.Fatalf("%s: %d %s", status, answer.Code, answer.Body)
+		}
+		for from, to := range want {
+			filing := report.Filing{Report: report.Report{Status: from, Version: 1}}
+			entry, _, err := filing.Move(c.moved, noon)
+			if entry.To != to || err == nil && entry.IsReply() != (from == to) {
+				t.Errorf("%s makes a report that is %s %q (%v), want %q", status, from, entry.To, err, to)
+			}
+		}
+		if kept := string(must(json.Marshal(c.moved))); strings.TrimSpace(c.moved.Note) != "The road is the province's." || strings.Contains(kept, "anari") || strings.Contains(kept, "Nama") || strings.Contains(kept, "fms.example") {
+			t.Errorf("the store gets %s", kept)
+		}
+	}
+	for _, status := range []report.Status{p, w, fixed, no} {
+		c, f := newCity(), updateForm()
+		c.updates = []report.RequestUpdate{{Status: status}}
+		var listed element
+		if err := xml.Unmarshal(ask(c.serve(t), "/v2/servicerequestupdates.xml", nil).Body.Bytes(), &listed); err != nil {
+			t.Fatal(err)
+		}
+		f.Set("status", listed.at("request_update", "status"))
+		if ask(c.serve(t), "/v2/servicerequestupdates.xml", f); c.moved.To != status {
+			t.Errorf("%s goes out as %s, and comes back as %s", status, f.Get("status"), c.moved.To)
+		}
+	}
+}
+
 // Whatever is in a query or a form, the answer is one of Open311, and never a failure of
 // ours.
 func FuzzParameters(f *testing.F) {
@@ -379,7 +461,7 @@ func FuzzParameters(f *testing.F) {
 		"", "status=open&start_date=2026-11-27T00:00:00Z", "lat=1e400&long=-0", "lat=NaN&long=Inf&radius=1", "q=%00%ff%F0%9F", "page=9223372036854775807",
 		"start_date=0000-01-01T00:00:00Z&end_date=9999-12-31T23:59:59-23:59", "service_request_id=,,,", "service_code=-1,99999999999999999999", "a=b;c=d", "%", "&&&===",
 		"description=%00", "description=\xff", "service_code=1&lat=-6.5&long=107.5&description=x&api_key=" + key, "attribute[title]=%E2%80%AE%20&attribute[]=x",
-		"service_code=2&address_string=%0a%0b&api_key=" + key, "api_key=" + key, "page=1000&page_size=1000", "q=..", "updated_after=2026-11-27 07:00",
+		"service_code=2&address_string=%0a%0b&api_key=" + key, "api_key=" + key, "api_key=" + connectionKey + "&update_id=1&status=FIXED&description=%00&service_request_id=" + hole.String(), "page=1000&page_size=1000", "q=..", "updated_after=2026-11-27 07:00",
 	} {
 		f.Add(seed)
 	}

@@ -169,6 +169,9 @@ var extended = map[report.Status]string{
 	report.Pending: "OPEN", report.InProgress: "IN_PROGRESS", report.Resolved: "FIXED", report.Rejected: "NO_FURTHER_ACTION",
 }
 
+// updateID returns the id of the update that made a version of a report.
+func updateID(id uuid.UUID, version int64) string { return fmt.Sprintf("%s-%d", id, version) }
+
 // updates lists what officials did and said.
 func (h handlers) updates(r *http.Request) (any, error) {
 	q, err := readUpdateQuery(r.URL)
@@ -183,7 +186,7 @@ func (h handlers) updates(r *http.Request) (any, error) {
 	list := items[updated]{root: "service_request_updates", item: "request_update"}
 	for _, u := range found {
 		list.all = append(list.all, updated{
-			ID: fmt.Sprintf("%s-%d", u.ReportID, u.Version), RequestID: u.ReportID.String(), Status: extended[u.Status],
+			ID: updateID(u.ReportID, u.Version), RequestID: u.ReportID.String(), Status: extended[u.Status],
 			Updated: w3c(u.At), Description: printable(u.Note),
 		})
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // changeset is when what is said here changed last.
-const changeset = "2026-11-27T00:00:00Z"
+const changeset = "2026-11-29T00:00:00Z"
 
 // The specifications of the two endpoints, which have one address: Open311's own, and the
 // updates that mySociety has added.
@@ -43,7 +43,7 @@ func (h handlers) discovery(r *http.Request) (any, error) {
 	return discovered{
 		Changeset: changeset,
 		Contact:   printable(h.CityName) + ", " + origin + "/",
-		KeyService: "Applications that only read need no key. A key for those that file reports is made by the city's operators: " +
+		KeyService: "Applications that only read need no key. A key for those that file reports, or send updates of them, is made by the city's operators: " +
 			printable(h.CityName) + ", " + origin + "/",
 		Endpoints: []address{endpoint, extended},
 	}, nil

@@ -27,6 +27,13 @@ func TestRollbackLeavesNeitherRowNorEvent(t *testing.T) {
 				_, err := f.Move(f.t.Context(), standing.ID, report.Move{To: report.Resolved, By: "olga"})
 				return err
 			}},
+		"update": {[]string{"reports", "status_history", "outbox_messages", "connection_updates"},
+			func(f *fixture, standing report.Filing) error {
+				const crew = "0198c0de-0000-7000-8000-00000000000a"
+				f.exec(`insert into connections (id, name, hash, private) values ($1, 'Work orders', '', true) on conflict do nothing`, crew)
+				_, err := f.Update(f.t.Context(), standing.ID, report.Move{To: report.Resolved, Among: []report.Status{report.Resolved}, By: crew}, [32]byte{})
+				return err
+			}},
 		"vote": {[]string{"reports", "votes", "outbox_messages"},
 			func(f *fixture, standing report.Filing) error {
 				_, err := f.Vote(f.t.Context(), standing.ID, bob.ID, report.Upvote)

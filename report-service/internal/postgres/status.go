@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/sha256"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,17 +19,9 @@ import (
 // an event. With m.Idempotent it is moved at most once per key, as Create does; a repetition
 // returns it as it is then.
 func (s *Reports) Move(ctx context.Context, id uuid.UUID, m report.Move) (report.View, error) {
-	days, err := s.db.city.Calendar(ctx)
+	c, err := s.db.newStatusChange(ctx, id, m)
 	if err != nil {
 		return report.View{}, err
-	}
-	categories, err := s.db.city.CategoriesByID(ctx)
-	if err != nil {
-		return report.View{}, err
-	}
-	c := &statusChange{
-		trace: service.TraceFrom(ctx), id: id, move: m, calendar: days, categories: categories, resolutions: s.db.rules.Resolutions,
-		earlier: s.db.earlierThan(m.Idempotent),
 	}
 	if err := s.db.committer.do(ctx, c); err != nil {
 		return report.View{}, err
@@ -37,6 +30,21 @@ func (s *Reports) Move(ctx context.Context, id uuid.UUID, m report.Move) (report
 		s.db.follow()
 	}
 	return c.view, nil
+}
+
+func (db *DB) newStatusChange(ctx context.Context, id uuid.UUID, m report.Move) (*statusChange, error) {
+	days, err := db.city.Calendar(ctx)
+	if err != nil {
+		return nil, err
+	}
+	categories, err := db.city.CategoriesByID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &statusChange{
+		trace: service.TraceFrom(ctx), id: id, move: m, calendar: days, categories: categories, resolutions: db.rules.Resolutions,
+		earlier: db.earlierThan(m.Idempotent),
+	}, nil
 }
 
 type statusChange struct {
@@ -52,7 +60,8 @@ type statusChange struct {
 	categories  map[int32]report.Category
 	resolutions report.Resolutions
 
-	hasDuplicates bool // that follow, because the report was closed
+	version       int64 // that the entry made; 0 without an entry
+	hasDuplicates bool  // that follow, because the report was closed
 }
 
 // scope is the whole report, because the returned view must not show later
@@ -88,10 +97,11 @@ func (c *statusChange) write(w *writeBatch) error {
 		return err
 	}
 	c.earlier.keep(&w.others)
+	c.version = entry.Version
 	if ok {
 		c.hasDuplicates = false
 		message := statusUpdate(filing, entry, c.locked.status)
-		if entry.To == report.Resolved {
+		if entry.To == report.Resolved && !entry.IsReply() {
 			message.VerdictUntil = c.ask(w, entry)
 		}
 		if err := w.enqueue(message, c.trace); err != nil {
@@ -104,6 +114,7 @@ func (c *statusChange) write(w *writeBatch) error {
 			w.others.Queue(namedOfficialSQL, c.move.By, c.move.ByName)
 		}
 		switch {
+		case entry.IsReply(): // the work is where it was
 		case entry.To.Closed():
 			stopClock(&w.others, c.id)
 			w.others.Queue(endQuestionSQL, c.id, string(report.QuestionWithdrawn))
@@ -130,6 +141,49 @@ func (c *statusChange) write(w *writeBatch) error {
 		w.doneBefore = true
 	}
 	queueView(&w.others, c.move.By, c.id, &c.view)
+	return nil
+}
+
+// Update does what a connection's update by Open311 says, at most once for the hash of the
+// update's id for as long as the report exists. It returns the report's version after the
+// entry in its history, also to a repetition; 0 if there was nothing to do.
+func (s *Reports) Update(ctx context.Context, id uuid.UUID, m report.Move, update [sha256.Size]byte) (version int64, err error) {
+	status, err := s.db.newStatusChange(ctx, id, m)
+	if err != nil {
+		return 0, err
+	}
+	c := &updateChange{statusChange: status, update: update}
+	if err := s.db.committer.do(ctx, c); err != nil {
+		return 0, err
+	}
+	if c.hasDuplicates {
+		s.db.follow()
+	}
+	return c.version, nil
+}
+
+type updateChange struct {
+	*statusChange
+	update [sha256.Size]byte
+	before bool // it was done before
+}
+
+// read needs no lock but the report's, since an id counts for one report.
+func (c *updateChange) read(r *readBatch) {
+	c.statusChange.read(r)
+	r.others.Queue(`select report_version from connection_updates where report_id = $1 and connection_id = $2 and update_hash = $3`, c.id, c.move.By, c.update[:]).
+		QueryRow(optional(&c.before, &c.version))
+}
+
+func (c *updateChange) write(w *writeBatch) error {
+	if c.before {
+		w.doneBefore = true
+		return c.locked.checkFor(c.move.Scope)
+	}
+	if err := c.statusChange.write(w); err != nil {
+		return err
+	}
+	w.others.Queue(`insert into connection_updates (report_id, connection_id, update_hash, report_version) values ($1, $2, $3, $4)`, c.id, c.move.By, c.update[:], c.version)
 	return nil
 }
 

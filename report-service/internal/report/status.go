@@ -73,6 +73,7 @@ func (c Change) IsReply() bool {
 // A Move is an official's request to change a report's status.
 type Move struct {
 	To         Status
+	Among      []Status // instead of To, for an Open311 update: a report that has one of them keeps it, and Note is a reply
 	Note       string
 	By         string      // the official
 	ByName     string      // for other officials
@@ -89,10 +90,20 @@ func (f *Filing) Move(m Move, now time.Time) (entry Change, ok bool, err error) 
 	if !m.IfMatch.Has(f.Version) {
 		return Change{}, false, m.IfMatch.stale(f.Version)
 	}
+	note := strings.TrimSpace(m.Note)
+	if slices.Contains(m.Among, f.Status) {
+		if note == "" {
+			return Change{}, false, nil
+		}
+		return f.Reply(Reply{Text: note, By: m.By, At: now}), true, nil
+	}
 	if m.To == f.Status {
 		return Change{}, false, nil
 	}
 	legal := f.Status.Transitions()
+	if i := slices.IndexFunc(legal, func(t Transition) bool { return slices.Contains(m.Among, t.To) }); i >= 0 {
+		m.To = legal[i].To
+	}
 	i := slices.IndexFunc(legal, func(t Transition) bool { return t.To == m.To })
 	if i < 0 {
 		names := make([]string, len(legal))
@@ -102,7 +113,6 @@ func (f *Filing) Move(m Move, now time.Time) (entry Change, ok bool, err error) 
 		return Change{}, false, fault.New(IllegalTransition, "a report that is "+string(f.Status)+
 			" can only become "+strings.Join(names, " or "))
 	}
-	note := strings.TrimSpace(m.Note)
 	if note == "" && legal[i].NoteRequired {
 		return Change{}, false, fault.NewInvalid("/note", "must not be blank when a report is rejected or reopened")
 	}

@@ -1,0 +1,1 @@
+drop table connection_updates;

@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,14 +26,15 @@ func TestReplicasComeAndGo(t *testing.T) {
 	arrived := receive(t, url, event.VoteReceivedKey)
 	stopWriting := writeSteadily(t, pool)
 
-	var replicas []replica
+	var replicas, all []replica
 	for _, step := range []struct {
 		replicas    int
 		least, most int // shards of one
 	}{{1, 16, 16}, {2, 8, 8}, {4, 4, 4}, {3, 5, 6}, {2, 8, 8}, {1, 16, 16}} {
 		for len(replicas) < step.replicas {
 			// Shards move at a renewal, which is due at a third of the lease.
-			replicas = append(replicas, start(t, pool, url, func(c *relay.Config) { c.Lease = 9 * time.Second }))
+			r := start(t, pool, url, func(c *relay.Config) { c.Lease = 9 * time.Second })
+			replicas, all = append(replicas, r), append(all, r)
 		}
 		for len(replicas) > step.replicas {
 			if err := replicas[0].stop(); err != nil {
@@ -57,7 +59,10 @@ func TestReplicasComeAndGo(t *testing.T) {
 	waitEmpty(t, pool)
 	_, doubled, inverted := arrived.figures()
 	t.Logf("%d rows over 1, 2, 4, 3, 2 and 1 replicas: %d published twice, %d inverted", len(rows), doubled, inverted)
-	if doubled != 0 || inverted != 0 {
+	// A broker that says nothing for seconds, as on a starved machine, has a connection ended
+	// with what it has not confirmed, which is published again.
+	cut := slices.ContainsFunc(all, func(r replica) bool { return r.State().Connects > 1 })
+	if doubled != 0 && !cut || inverted != 0 {
 		t.Errorf("%d doubled, %d inverted; want none", doubled, inverted)
 	}
 }

@@ -26,9 +26,9 @@ components() (
 faults() { scripts/chaos.sh -faults 0 -rate 6; }
 
 # servers tries RabbitMQ and PostgreSQL of another Debian release, one a day in turn, in
-# what is left of the first 40 minutes: a check has an end, and skips the rest.
+# what is left of the first 45 minutes: a check has an end, and skips the rest.
 servers() {
-  local left=$((40 - SECONDS / 60))
+  local left=$((45 - SECONDS / 60))
   SERVERS=turn STEPS='demo faults log features' MINUTES=$((left > 20 ? 20 : left)) IDLE=60 scripts/test-server-versions.sh
 }
 
@@ -42,10 +42,9 @@ twice() {
   "$@" && echo "$name: 2 runs, 1 failure" >"$logs/$name.flaky"
 }
 
-# stacks runs these in turn: each keeps a stack of its own busy.
+# stacks runs these in turn beside the tests: both wait most of the time.
 stacks() {
   local code=0
-  step components twice components components || code=1
   step faults twice faults faults || code=1
   step servers servers || code=1
   return "$code"
@@ -78,17 +77,14 @@ page() { scripts/page.sh test; }
 # helm tests the chart, which is not part of the workspace.
 helm() { GOWORK=off go -C deploy/helm test -count=1 ./...; }
 
+# Each of these three wants all processors. Beside the browser tests they took as long, and
+# starved them: answers came after minutes.
+step page page || failed+=(page)
+step lint scripts/lint.sh || failed+=(lint)
+step components twice components components || failed+=(components)
+
 stacks &
 stacks=$!
-# The linters give way: on a busy machine they would otherwise be left over.
-{
-  code=0
-  step page page || code=1
-  step lint nice -n 5 scripts/lint.sh || code=1
-  exit "$code"
-} &
-lint=$!
-
 end_to_end
 # All packages again: with the race detector, with the tests that take minutes, and
 # with the programs that `make test` does not install.
@@ -97,7 +93,6 @@ room 20 breaking && { gotest breaking "${breaking[*]}" "${race[@]}" -p 1 -parall
 room 22 packages && { gotest packages "${others[*]}" "${race[@]}" -parallel 4 -count=1 -skip "$counting" || failed+=(packages); }
 step helm helm || failed+=(helm)
 await stacks "$stacks"
-await lint "$lint"
 grep -h '^expected=' "$logs/components.log" | tail -n 1 || true
 tail -n 1 "$logs/faults.log" || true
 sed -n '/^release /,$p' "$logs/servers.log" || true

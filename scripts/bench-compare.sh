@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures two revisions in turn and prints their ratios: bench-compare.sh BASE [HEAD]
 # Without HEAD it is the tree as it is. What is measured: what report-service
-# takes in over HTTP, every Go benchmark that both revisions have, and the relay,
+# takes in over HTTP, how fast officials read their queue, every Go benchmark that both revisions have, and the relay,
 # the consumer and the hub of the live streams. PASSES (6) says how often each
 # side has its turn; over HTTP it is twelve times as often, for half a second
 # each (LENGTH): short turns meet the same disk and the same neighbours. ONLY

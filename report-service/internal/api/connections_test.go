@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -130,6 +131,11 @@ func TestConnectionLists(t *testing.T) {
 		if got, _ := list(query); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s lists %s, want %s", query, got, want)
 		}
+	}
+	moment := time.Now().UTC().Format(time.RFC3339Nano)
+	ok[reportapi.Work](s, call{method: "PUT", path: "/reports/" + ids[1].String() + "/assignment", token: token(t, "olga", auth.Official), body: `{"department_id":7}`}, http.StatusOK)
+	if got, _ := list("?updated_from=" + moment); fmt.Sprint(got) != fmt.Sprint(ids[1:2]) {
+		t.Errorf("a report that became the department's is not among those that changed: %s", got)
 	}
 	page, next := list("?limit=2")
 	rest, end := list("?limit=2&cursor=" + next)

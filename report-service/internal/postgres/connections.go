@@ -97,7 +97,7 @@ func (s *Connections) List(ctx context.Context, cq report.ConnectedQuery, by rep
 	q.filter(filter)
 	q.and(q.within(by.Reach(report.Read), ""))
 	if !cq.ChangedFrom.IsZero() {
-		q.and(`r.updated_at >= %s`, cq.ChangedFrom)
+		q.and(`(r.updated_at >= %[1]s or r.id = any(array(select a.report_id from report_acts a where a.at >= %[1]s and a.action in ('assign', 'forward'))))`, cq.ChangedFrom)
 	}
 	if cq.Unnumbered {
 		q.and(`not exists (select from external_refs e where e.report_id = r.id)`)

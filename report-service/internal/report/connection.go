@@ -69,7 +69,7 @@ type ConnectedReport struct {
 // A ConnectedQuery says which of its reports a connection lists, the oldest first.
 type ConnectedQuery struct {
 	Statuses    []Status
-	ChangedFrom time.Time // zero for no bound
+	ChangedFrom time.Time // changed or assigned since; zero for no bound
 	Unnumbered  bool      // only those without an ExternalRef
 	After       *Cursor
 	Limit       int

@@ -285,7 +285,7 @@ func read(t *testing.T, file string) string {
 
 // Variables that the chart sets itself, and those that only a secret may have.
 var (
-	ofTheChart = []string{"HTTP_ADDR", "OPERATIONS_ADDR", "PHOTO_STORE", "DRAIN_WINDOW"}
+	ofTheChart = []string{"HTTP_ADDR", "OPERATIONS_ADDR", "PHOTO_STORE", "DRAIN_WINDOW", "REPORT_SERVICE_URL"}
 	secret     = []string{
 		"AUTH_JWT_SECRET", "DATABASE_URL", "GUEST_KEY", "MAIL_BOUNCE_SECRET", "MAIL_DKIM_KEY", "MAIL_URL", "PHOTO_S3_ACCESS_KEY",
 		"PHOTO_S3_SECRET_KEY", "PUSH_VAPID_KEY", "RABBITMQ_MANAGEMENT_URL", "RABBITMQ_URL", "RECIPIENT_KEY",
@@ -473,6 +473,30 @@ func TestWaysOut(t *testing.T) {
 	}
 	if len(want) > 0 {
 		t.Errorf("no policy for %v", slices.Sorted(maps.Keys(want)))
+	}
+}
+
+// delivery-worker asks report-service, which takes requests of it and of the gateway.
+func TestDeliveryAsksReports(t *testing.T) {
+	t.Parallel()
+	objects, _, err := render(t, "everything.yaml", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		switch {
+		case o.kind() == "Deployment" && o.name() == "city-delivery":
+			if got := o.container().env()["REPORT_SERVICE_URL"]; got != "http://city-report:3002" {
+				t.Errorf("REPORT_SERVICE_URL is %q", got)
+			}
+		case o.kind() == "NetworkPolicy" && o.name() == "city-report":
+			rule := fmt.Sprint(o.at("spec", "ingress").([]any)[0])
+			for _, part := range []string{"gateway", "delivery"} {
+				if !strings.Contains(rule, "app.kubernetes.io/component:"+part) {
+					t.Errorf("%s may not ask report-service: %s", part, rule)
+				}
+			}
+		}
 	}
 }
 

@@ -36,6 +36,10 @@ const (
 	WebhookTest    Action = "webhook_test"
 	WebhookResend  Action = "webhook_resend"
 	WebhookRecover Action = "webhook_recover"
+	Open311Create  Action = "open311_create"
+	Open311Change  Action = "open311_change"
+	Open311Delete  Action = "open311_delete"
+	Open311Decide  Action = "open311_decide"
 
 	SchedulePause  Action = "schedule_pause"
 	ScheduleResume Action = "schedule_resume"
@@ -47,6 +51,7 @@ var actions = []Action{
 	ReleaseDelayed, CancelDelayed,
 	ChangePool, QueueLost, QueueRepublished, LossClose, Appearance, Setup,
 	WebhookCreate, WebhookChange, WebhookDelete, WebhookRotate, WebhookEnable, WebhookDisable, WebhookTest, WebhookResend, WebhookRecover,
+	Open311Create, Open311Change, Open311Delete, Open311Decide,
 	SchedulePause, ScheduleResume, ScheduleRun,
 }
 

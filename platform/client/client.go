@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -124,6 +125,12 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, heade
 		return fmt.Errorf("%s %s: decode answer: %w", method, path, err)
 	}
 	return nil
+}
+
+// SendForm sends a form in the name of nobody.
+func (c *Client) SendForm(ctx context.Context, path string, form url.Values) error {
+	_, err := c.As("", "").exchange(ctx, http.MethodPost, path, strings.NewReader(form.Encode()), "Content-Type", "application/x-www-form-urlencoded")
+	return err
 }
 
 // Insist is Do that asks again, for a minute, while the answer is 503: a part of

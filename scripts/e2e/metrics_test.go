@@ -53,6 +53,7 @@ func TestRulesAndDashboardsNameMetricsThatExist(t *testing.T) {
 func startStackWithMetrics(t *testing.T) *stack {
 	t.Helper()
 	c := startStack(t)
+	c.worker.env["REPORT_SERVICE_URL"] = c.report.url()
 	feed := c.listenToFeed()
 	other := openOtherSystem(t)
 	other.register(c, c.userOf("operator", "operator"))

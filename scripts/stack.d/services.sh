@@ -109,7 +109,7 @@ service_environment() {
   printf '%s\n' "HTTP_ADDR=127.0.0.1:$2" "OPERATIONS_ADDR=127.0.0.1:$3" "AUTH_MODE=${AUTH_MODE:-dev}" \
     "AUTH_ISSUER=${AUTH_ISSUER:-cityconnect-dev}" "AUTH_AUDIENCE=${AUTH_AUDIENCE:-cityconnect}" \
     "AUTH_JWT_SECRET_FILE=${AUTH_JWT_SECRET_FILE-$secrets/auth_jwt_secret}" \
-    "GUESTS=${GUESTS:-on}" \
+    "GUESTS=${GUESTS:-on}" "REPORT_SERVICE_URL=${REPORT_SERVICE_URL-http://127.0.0.1:$gateway_port}" \
     "MAP_BOUNDS=${MAP_BOUNDS-106.777,-6.604,106.934,-6.444}" "PAGE_MAP_FILE=${PAGE_MAP_FILE-$root/deploy/map/bogor.pmtiles}" \
     "PAGE_MAP_CENTER=${PAGE_MAP_CENTER-106.7995,-6.5950,14}" "PHOTO_STORE=${PHOTO_STORE-file://$native_dir/photos}"
   if [[ ${AUTH_MODE:-dev} == dev ]]; then # receivers of webhooks may be on this machine

@@ -21,6 +21,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notifier"
+	"github.com/cityconnect/cityconnect/notification-service/internal/open311"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
@@ -90,13 +91,18 @@ func run(ctx context.Context, getenv func(string) string, logs io.Writer) error 
 		dispatchers = append(dispatchers, ledger.New(cfg.Mail.Ledger(), mails, db.Ledger, metrics, log))
 		parts = append(parts, digests.Run)
 	}
+	if cfg.ReportServiceURL != "" {
+		requests := open311.NewSender(open311.NewStore(pool, options.Notices != nil), cfg.Keys, client, cfg.ReportServiceURL, cfg.Mail.PublicURL, log)
+		dispatchers = append(dispatchers, ledger.New(open311.Ledger(cfg.Webhook.Concurrency, cfg.Webhook.Timeout, cfg.Webhook.DisableAfter), requests, db.Ledger, metrics, log))
+		parts = append(parts, open311.NewPoller(requests, metrics).Run)
+	}
 	if cfg.Push.Enabled() {
 		pushes := push.NewSender(&cfg.Push, db.Devices, push.NewKeys(cfg.Keys), client, metrics, log)
 		dispatchers = append(dispatchers, ledger.New(cfg.Push.Ledger(), pushes, db.Ledger, metrics, log))
 	}
 	session := ledger.NewSession(pool.Config().ConnConfig, log)
 	health := service.NewHealth(log, service.Details{
-		Features: map[string]bool{"mail": cfg.Mail.Enabled(), "push": cfg.Push.Enabled(), "webhooks": true},
+		Features: map[string]bool{"mail": cfg.Mail.Enabled(), "push": cfg.Push.Enabled(), "webhooks": true, "open311": cfg.ReportServiceURL != ""},
 		Schema:   func(ctx context.Context) (uint, error) { return migrations.Applied(ctx, pool) },
 	},
 		service.Check{Name: "database", Probe: pool.Ping},

@@ -18,6 +18,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/geocoder"
 	"github.com/cityconnect/cityconnect/notification-service/internal/notifier"
+	"github.com/cityconnect/cityconnect/notification-service/internal/open311"
 	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/push"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
@@ -133,6 +134,7 @@ func (c *core) forOperators(cfg config.Config) []openapi.Operations {
 		admin.Delayed{Store: delay.NewStore(c.Pool)}.Operations(),
 		admin.Pools{Consumer: c.groups.Consumer, Checker: c.groups.Checker}.Operations(),
 		admin.Webhooks{Endpoints: c.db.Endpoints, Deliveries: c.db.Deliveries, Queue: c.groups.Checker, Rules: cfg.Webhooks, Keys: cfg.Keys}.Operations(),
+		admin.BackOffice{Store: open311.NewStore(c.Pool, false), Rules: cfg.Webhooks, Keys: cfg.Keys}.Operations(),
 		admin.StoryOperations(postgres.NewStories(c.Pool, queuesOf(cfg.Topology)...)),
 		admin.EmailOperations(c.db.Mails, crowd.NewRounding(cfg.Keys)),
 	}
@@ -144,7 +146,7 @@ func (e *edge) watch(c *core, cfg config.Config, compared *reconciliation.Result
 	e.broker = monitor.NewBroker(rabbit.Config{URL: cfg.RabbitURL, Name: "monitor", Log: c.Log}, queuesOf(cfg.Topology)...)
 	e.monitor = monitor.New(admin.HealthParts(admin.HealthConfig{
 		Database: monitor.NewDatabase(c.Pool, c.writes.Probe), Broker: e.broker, Nodes: c.groups.Checker.Nodes, Pools: c.groups.Consumer,
-		Letters: deadletter.NewStore(c.Pool), Schedules: c.schedule.List, Targets: c.db.Ledger, Compared: compared.Recent, Worker: worker,
+		Letters: deadletter.NewStore(c.Pool), Schedules: c.schedule.List, Targets: c.db.Ledger, BackOffice: open311.NewStore(c.Pool, false), Compared: compared.Recent, Worker: worker,
 		Mail: cfg.Mail.Enabled(), Push: cfg.Push.Enabled(), Mails: c.db.Mails, Rounding: crowd.NewRounding(cfg.Keys),
 	})...)
 }

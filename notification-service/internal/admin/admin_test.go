@@ -81,7 +81,7 @@ func openConsole(t *testing.T, r *consumertest.Harness, role auth.Role, webhookB
 		letters := admin.Letters{Store: r.Letters}
 		err = doc.Mount(g, service.Errors{Log: r.Log, Problems: admin.Problems},
 			append([]openapi.Operations{letters.Operations(), letters.ReplayOperations(), admin.Delayed{Store: delay.NewStore(r.Pool)}.Operations(), admin.Pools{Consumer: c, Checker: new(topology.Checker)}.Operations()},
-				webhooks(t, r, webhookBroker).Operations(), admin.StoryOperations(postgres.NewStories(r.Pool, "queue.vote_received", "queue.webhooks")), operators.ReconciliationOperations(reconciliation.NewResults(r.Pool, reconciliation.ToOperations)), openapi.Operations{"workerPoolHistory": operators.History(past)})...)
+				webhooks(t, r, webhookBroker).Operations(), backOffice(t, r).Operations(), admin.StoryOperations(postgres.NewStories(r.Pool, "queue.vote_received", "queue.webhooks")), operators.ReconciliationOperations(reconciliation.NewResults(r.Pool, reconciliation.ToOperations)), openapi.Operations{"workerPoolHistory": operators.History(past)})...)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -5,10 +5,12 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/open311"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/monitor"
 	"github.com/cityconnect/cityconnect/platform/reconciliation"
@@ -26,6 +28,7 @@ const (
 	disabling  monitor.Cause = "disabling"  // endpoints that have failed for half of the time after which they are disabled
 	failing    monitor.Cause = "failing"    // targets that fail now
 	stuck      monitor.Cause = "stuck"      // mails to these hosts
+	differing  monitor.Cause = "differing"  // systems of departments
 
 	memoryAlarm monitor.Cause = "memory_alarm" // nodes of the broker that have used up their memory
 	diskAlarm   monitor.Cause = "disk_alarm"   // nodes of the broker whose disk is full
@@ -49,10 +52,13 @@ type HealthConfig struct {
 	Letters  interface {
 		OpenByQueue(ctx context.Context) (map[string]int64, error)
 	}
-	Schedules func(context.Context) ([]schedule.Schedule, error)
-	Targets   Targets
-	Compared  func(context.Context) ([]reconciliation.Summary, error)
-	Worker    string // the queue that delivery-worker consumes
+	Schedules  func(context.Context) ([]schedule.Schedule, error)
+	Targets    Targets
+	BackOffice interface {
+		Worst(ctx context.Context) (open311.Health, []string, error)
+	}
+	Compared func(context.Context) ([]reconciliation.Summary, error)
+	Worker   string // the queue that delivery-worker consumes
 	// Mail and Push are channels that the city may not have.
 	Mail, Push bool
 	Mails      EmailStore
@@ -70,6 +76,7 @@ func HealthParts(c HealthConfig) []monitor.Part {
 		{Name: "mail", Read: ifOn(c.Mail, c.byWorker(mails.read))},
 		{Name: "push", Read: ifOn(c.Push, c.byWorker(readPush))},
 		{Name: "webhooks", Read: c.byWorker(c.readWebhooks)},
+		{Name: "back_office", Read: c.readBackOffice()},
 		{Name: "reconciliation", Read: c.readReconciliation},
 		{Name: "jobs", Read: monitor.Jobs(c.Schedules)},
 	}
@@ -216,6 +223,41 @@ func (c HealthConfig) readWebhooks(ctx context.Context) monitor.Reading {
 	default:
 		return monitor.Reading{State: monitor.Good}
 	}
+}
+
+// readBackOffice is off in a city that had no target of Open311 the last time.
+func (c HealthConfig) readBackOffice() func(context.Context) monitor.Reading {
+	var some atomic.Bool
+	read := c.byWorker(c.readTargets)
+	return func(ctx context.Context) monitor.Reading {
+		if !c.Database.Away() {
+			if _, names, err := c.BackOffice.Worst(ctx); err == nil {
+				some.Store(len(names) > 0)
+			}
+		}
+		if !some.Load() {
+			return monitor.Reading{State: monitor.Off}
+		}
+		return read(ctx)
+	}
+}
+
+func (c HealthConfig) readTargets(ctx context.Context) monitor.Reading {
+	worst, names, err := c.BackOffice.Worst(ctx)
+	r := monitor.Reading{Names: names, Count: int64(len(names))}
+	switch {
+	case err != nil:
+		return monitor.UnknownFor(monitor.NoDatabase)
+	case worst == open311.Disabled:
+		r.State, r.Cause = monitor.Bad, disabled
+	case worst == open311.Failing:
+		r.State, r.Cause = monitor.Warning, failing
+	case worst == open311.Differing:
+		r.State, r.Cause = monitor.Warning, differing
+	default:
+		return monitor.Reading{State: monitor.Good}
+	}
+	return r
 }
 
 func (c HealthConfig) readReconciliation(ctx context.Context) monitor.Reading {

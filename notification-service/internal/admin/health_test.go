@@ -12,6 +12,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/admin"
 	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
+	"github.com/cityconnect/cityconnect/notification-service/internal/open311"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/monitor"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
@@ -25,6 +26,8 @@ type world struct {
 	pools                 []consumer.Pool
 	open                  map[string]int64
 	disabled, half, fails []string
+	targets               open311.Health
+	named                 []string // targets
 	figures               email.Figures
 	err                   error // of the database
 }
@@ -33,6 +36,10 @@ func (w *world) Pools() []consumer.Pool                                { return 
 func (w *world) OpenByQueue(context.Context) (map[string]int64, error) { return w.open, w.err }
 func (w *world) FailingEndpoints(context.Context) (disabled, disabling, failing []string, err error) {
 	return w.disabled, w.half, w.fails, w.err
+}
+
+func (w *world) Worst(context.Context) (open311.Health, []string, error) {
+	return w.targets, w.named, w.err
 }
 
 func (w *world) MailFigures(context.Context, *crowd.Rounding) (email.Figures, error) {
@@ -139,7 +146,7 @@ func TestHealthParts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := tt.world
 			cfg := admin.HealthConfig{
-				Database: present, Broker: broker, Nodes: func() []topology.Node { return tt.nodes }, Pools: &w, Letters: &w, Schedules: w.schedules, Targets: &w,
+				Database: present, Broker: broker, Nodes: func() []topology.Node { return tt.nodes }, Pools: &w, Letters: &w, Schedules: w.schedules, Targets: &w, BackOffice: &w,
 				Worker: working, Mail: !tt.off, Push: !tt.off, Mails: &w,
 			}
 			if tt.database != nil {
@@ -157,6 +164,37 @@ func TestHealthParts(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})
+	}
+}
+
+// The light of departments' systems shows the worst of them.
+func TestHealthOfBackOffice(t *testing.T) {
+	t.Parallel()
+	const consumed, idle = "queue.consumed", "queue.idle"
+	broker := brokerOf(t, consumed, idle)
+	works := []string{"works"}
+	for _, tt := range []struct {
+		world  world
+		worker string
+		want   monitor.Reading
+	}{
+		{world{targets: open311.Well, named: works}, consumed, monitor.Reading{State: monitor.Good}},
+		{world{}, consumed, monitor.Reading{State: monitor.Off}},
+		{world{targets: open311.Disabled, named: works}, consumed, bad("disabled", 1, "works")},
+		{world{targets: open311.Failing, named: works}, consumed, warning("failing", "works")},
+		{world{targets: open311.Differing, named: works}, consumed, warning("differing", "works")},
+		{world{targets: open311.Well, named: works}, idle, bad("stopped", 1, "delivery-worker")},
+		{world{}, idle, monitor.Reading{State: monitor.Off}},
+		{world{err: errors.New("away")}, consumed, monitor.Reading{State: monitor.Off}},
+	} {
+		parts := admin.HealthParts(admin.HealthConfig{Database: monitor.NewDatabase(nil, nil), Broker: broker, Pools: &tt.world, BackOffice: &tt.world, Worker: tt.worker})
+		if got := readPart(t, parts, "back_office"); !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%+v, worker %s: got %+v, want %+v", tt.world, tt.worker, got, tt.want)
+		}
+		tt.world.err = errors.New("away")
+		if got := readPart(t, parts, "back_office"); tt.world.named != nil && tt.worker == consumed && !reflect.DeepEqual(got, monitor.UnknownFor(monitor.NoDatabase)) {
+			t.Errorf("%+v, database away: got %+v", tt.world, got)
+		}
 	}
 }
 

@@ -82,7 +82,7 @@ func newServerOn(t *testing.T, pool *pgxpool.Pool, options ...func(*parts)) *tes
 	running.Go(func() { _ = hub.Run(ctx) }) // it returns nil
 	letters := admin.Letters{Store: deadletter.NewStore(pool)}
 	operations := append([]openapi.Operations{letters.Operations(), letters.ReplayOperations(), admin.Delayed{}.Operations(), admin.Pools{}.Operations()},
-		admin.Webhooks{}.Operations(), admin.Appearance{}.Operations(), admin.Setup{}.Operations(), admin.EmailOperations(s.store.Mails, crowd.NewRounding(ring)),
+		admin.Webhooks{}.Operations(), admin.BackOffice{}.Operations(), admin.Appearance{}.Operations(), admin.Setup{}.Operations(), admin.EmailOperations(s.store.Mails, crowd.NewRounding(ring)),
 		operators.ErasureOperations(nil), operators.ScheduleOperations(nil), openapi.Operations{"workerPoolHistory": operators.History(nil)},
 		operators.HealthOperations(monitor.New()), admin.StoryOperations(postgres.NewStories(pool)), operators.ReconciliationOperations(nil))
 	problems := maps.Clone(admin.Problems)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -29,7 +30,10 @@ type Worker struct {
 	Webhook       webhook.Config
 	Mail          email.Config
 	Push          push.Config
-	Retention     time.Duration `env:"DELIVERY_RETENTION" envDefault:"720h"`
+	// ReportServiceURL is where delivery-worker reads the reports of departments that have
+	// targets of Open311, and writes what came back; without it nothing is sent to them.
+	ReportServiceURL string        `env:"REPORT_SERVICE_URL" example:"http://report-service:3002"`
+	Retention        time.Duration `env:"DELIVERY_RETENTION" envDefault:"720h"`
 	// CityWords is the folder with the city's words in other languages, and Languages are
 	// its own; notification-service reads both too.
 	CityWords string                `env:"CITY_WORDS" example:"/srv/words"`
@@ -62,6 +66,9 @@ func (c *Worker) validate() []config.Fault {
 	mailed := append(wording.Names(), service.Each(c.Words, func(t wording.Translation) string { return string(t.Language) })...)
 	faults.Check(slices.Contains(mailed, c.Mail.NoticesLanguage), "MAIL_NOTICES_LANGUAGE", strings.Join(mailed, " or "))
 	faults.Check(topology.ValidManagementURL(c.ManagementURL), "RABBITMQ_MANAGEMENT_URL", "a URL such as http://user:password@rabbitmq.example.org:15672")
+	reports, err := url.Parse(c.ReportServiceURL)
+	faults.Check(c.ReportServiceURL == "" || err == nil && slices.Contains([]string{"http", "https"}, reports.Scheme) && reports.Host != "",
+		"REPORT_SERVICE_URL", "an address such as http://report-service:3002")
 	faults.Check(c.Retention >= minRetention, "DELIVERY_RETENTION", "336h or more, such as 720h")
 	return faults
 }

@@ -42,6 +42,7 @@ func TestWorkerWrongValues(t *testing.T) {
 		"PREFETCH":                {"0"},
 		"WEBHOOK_RETRY_DELAYS":    {"0s", "5s,200h"},
 		"WEBHOOK_PROXY_URL":       {"egress:3128", "ftp://geheim@egress", "://geheim"},
+		"REPORT_SERVICE_URL":      {"report-service:3002", "://geheim"},
 		"WEBHOOK_ALLOW_NETWORKS":  {"0.0.0.0/0"},
 		"DELIVERY_RETENTION":      {"24h"},
 		"MAIL_RATE":               {"0", "many"},

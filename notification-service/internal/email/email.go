@@ -54,6 +54,9 @@ const (
 	// EndpointFailing warns operators of an endpoint that has failed for half of the time
 	// after which it is disabled. Its body is a NoticedEndpoint.
 	EndpointFailing = "failing_endpoint"
+	// TargetDiffers notifies operators of the first reports about which the city and a
+	// target of Open311 differ. Its body is a NoticedEndpoint.
+	TargetDiffers = "differing_target"
 )
 
 // The targets of notices, which are mailboxes of the city instead of contacts; the
@@ -162,7 +165,8 @@ type SealedCode struct {
 	Code string `json:"code"` // sealed with the contact's id
 }
 
-// A NoticedEndpoint is the body of a delivery of kind EndpointDisabled or EndpointFailing.
+// A NoticedEndpoint is the body of a delivery of kind EndpointDisabled, EndpointFailing or
+// TargetDiffers.
 type NoticedEndpoint struct {
 	ID uuid.UUID `json:"id"`
 }

@@ -174,6 +174,7 @@ func TestNoticesAreWritten(t *testing.T) {
 				[]string{"3 ", "Lights & <signals>", "Roads", "https://city.example.org/queue?overdue=1&order=due&status=all&category=2"},
 			},
 			EndpointDisabled: {Notice{Endpoint: "Ticket <system>", Reason: "failing"}, []string{"Ticket <system>", "https://city.example.org/ops/webhooks"}},
+			TargetDiffers:    {Notice{Endpoint: "Works <department>"}, []string{"Works <department>", "https://city.example.org/ops/back-office"}},
 			EndpointFailing:  {Notice{Endpoint: "Ticket <system>", Hours: 60}, []string{"Ticket <system>", "60 ", "https://city.example.org/ops/webhooks"}},
 		} {
 			m := mailText{Language: language, PublicURL: "https://city.example.org", Zone: time.UTC}

@@ -57,6 +57,7 @@ func Examples(language wording.Language) (map[string]string, error) {
 			{CategoryID: 2, Category: "Street lights and signals", Count: 3}, {CategoryID: 3, Category: "Waste and illegal dumping", Count: 1}}}},
 		EndpointDisabled: {notice: Notice{Endpoint: "tickets.city.example.org", Reason: "failing"}},
 		EndpointFailing:  {notice: Notice{Endpoint: "tickets.city.example.org", Hours: 60}},
+		TargetDiffers:    {notice: Notice{Endpoint: "Works department"}},
 	} {
 		t := mailText{
 			Language: language, PublicURL: "https://city.example.org", City: "Kota Bogor", Zone: jakarta,
@@ -83,7 +84,7 @@ func Examples(language wording.Language) (map[string]string, error) {
 			if err := t.addProof("token"); err != nil {
 				return nil, err
 			}
-		case Overdue, EndpointDisabled, EndpointFailing:
+		case Overdue, EndpointDisabled, EndpointFailing, TargetDiffers:
 			t.Unsubscribe = ""
 			if err := t.addNotice(&of.notice); err != nil {
 				return nil, err

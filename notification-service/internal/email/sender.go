@@ -239,7 +239,7 @@ func (s *Sender) compose(ctx context.Context, d *ledger.Delivery, draft Draft, z
 		}
 	}
 	switch d.Kind {
-	case Overdue, EndpointDisabled, EndpointFailing:
+	case Overdue, EndpointDisabled, EndpointFailing, TargetDiffers:
 		t.Language = wording.Language(s.config.NoticesLanguage)
 		if err := t.addNotice(draft.Notice); err != nil {
 			return nil, err

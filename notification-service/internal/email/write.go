@@ -145,7 +145,7 @@ func write(kind string, t *mailText) (written, error) {
 	if tone, other, ok := t.Appearance.Tones(); ok {
 		p.Light, p.Dark = tone, other
 	}
-	if kind != Overdue && kind != EndpointDisabled && kind != EndpointFailing { // which go to the city itself
+	if kind != Overdue && kind != EndpointDisabled && kind != EndpointFailing && kind != TargetDiffers { // which go to the city itself
 		p.Words = t.Appearance.Words[string(t.Language)]
 	}
 	if kind == callerNews { // which is all in its subject
@@ -186,6 +186,9 @@ func write(kind string, t *mailText) (written, error) {
 		p.Footer = say("footer.notice")
 	case EndpointDisabled, EndpointFailing:
 		p.Button = &link{say("button.webhooks"), t.PublicURL + "/ops/webhooks"}
+		p.Footer = say("footer.notice")
+	case TargetDiffers:
+		p.Button = &link{say("button.back_office"), t.PublicURL + "/ops/back-office"}
 		p.Footer = say("footer.notice")
 	case Anonymous, Digest:
 		p.Button = &link{say("button.mine"), t.PublicURL + "/mine"}

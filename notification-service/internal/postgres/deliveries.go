@@ -74,9 +74,9 @@ func readDelivery(ctx context.Context, q pgpool.Querier, where string, id int64)
 	return pgpool.One(ctx, q, "read delivery", webhook.ErrNoDelivery, pgx.RowToStructByPos[webhook.Record], recordSQL+where, id)
 }
 
-// againSQL makes a delivery due now. Its attempts are kept; its schedule starts again, and
+// AgainSQL makes a delivery due now. Its attempts are kept; its schedule starts again, and
 // so does its lifetime, which is parameter n.
-func againSQL(n int) string {
+func AgainSQL(n int) string {
 	return fmt.Sprintf(`state = 'waiting', due_at = now(), not_after = now() + $%d, retries = 0, done_at = null`, n)
 }
 
@@ -97,7 +97,7 @@ func (s *Deliveries) Resend(ctx context.Context, actor string, id int64) (webhoo
 		if e.State == webhook.Disabled {
 			return webhook.ErrDisabled
 		}
-		if err := pgpool.Exec(ctx, tx, "resend delivery", `update deliveries set `+againSQL(2)+` where id = $1`, id, webhook.Lifetime); err != nil {
+		if err := pgpool.Exec(ctx, tx, "resend delivery", `update deliveries set `+AgainSQL(2)+` where id = $1`, id, webhook.Lifetime); err != nil {
 			return err
 		}
 		detail := map[string]any{"delivery_id": id, "was": record.State}

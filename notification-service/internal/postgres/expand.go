@@ -132,7 +132,7 @@ func (s *Endpoints) GiveUp(ctx context.Context, id uuid.UUID, reason webhook.Rea
 			return err
 		}
 		if slices.Contains(s.notices, email.Operators) {
-			if err := noticeEndpoint(ctx, tx, email.EndpointDisabled, id); err != nil {
+			if err := NoticeOperators(ctx, tx, email.EndpointDisabled, id); err != nil {
 				return err
 			}
 		}

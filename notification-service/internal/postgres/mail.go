@@ -38,6 +38,8 @@ func (s *Mails) Draft(ctx context.Context, d *ledger.Delivery) (email.Draft, err
 		return s.draftDisabled(ctx, d)
 	case email.EndpointFailing:
 		return s.draftFailing(ctx, d)
+	case email.TargetDiffers:
+		return s.draftDiffering(ctx, d)
 	}
 	id, err := uuid.Parse(d.Target)
 	if err != nil {

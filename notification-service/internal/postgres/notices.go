@@ -58,6 +58,11 @@ func (s *Mails) draftFailing(ctx context.Context, d *ledger.Delivery) (email.Dra
 		from webhook_endpoints where id = $1 and disable_at is not null`)
 }
 
+// draftDiffering returns what operators call a target of Open311, if reports still differ there.
+func (s *Mails) draftDiffering(ctx context.Context, d *ledger.Delivery) (email.Draft, error) {
+	return s.draftEndpoint(ctx, d, `select name, '', 0, now() from open311_targets where id = $1 and mailed`)
+}
+
 // draftEndpoint returns the notice of an endpoint that sql finds.
 func (s *Mails) draftEndpoint(ctx context.Context, d *ledger.Delivery, sql string) (draft email.Draft, err error) {
 	var body email.NoticedEndpoint

@@ -122,7 +122,7 @@ func recoverPortion(ctx context.Context, tx pgx.Tx, id uuid.UUID) (more bool, er
 	}
 	args := []any{freshPlan, id.String(), webhook.TestType, since, until, asked}
 	// Rows that somebody else has locked are left for the next portion: see settle.
-	tag, err := tx.Exec(ctx, `update deliveries set `+againSQL(6)+` where id = any(array(
+	tag, err := tx.Exec(ctx, `update deliveries set `+AgainSQL(6)+` where id = any(array(
 		select id from deliveries where `+stillEndedSQL+` order by id limit $7 for update skip locked))`,
 		append(args, webhook.Lifetime, portion)...)
 	if err != nil {

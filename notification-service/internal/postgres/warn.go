@@ -43,7 +43,7 @@ func (s *Endpoints) WarnOfFailing(ctx context.Context, disableAfter time.Duratio
 			return nil
 		}
 		for _, id := range warned {
-			if err := noticeEndpoint(ctx, tx, email.EndpointFailing, id); err != nil {
+			if err := NoticeOperators(ctx, tx, email.EndpointFailing, id); err != nil {
 				return err
 			}
 		}
@@ -52,8 +52,8 @@ func (s *Endpoints) WarnOfFailing(ctx context.Context, disableAfter time.Duratio
 	return warned, marked, err
 }
 
-// noticeEndpoint writes the mail of that kind that notifies operators of an endpoint.
-func noticeEndpoint(ctx context.Context, tx pgx.Tx, kind string, id uuid.UUID) error {
+// NoticeOperators writes the mail of that kind that notifies operators of an endpoint.
+func NoticeOperators(ctx context.Context, tx pgx.Tx, kind string, id uuid.UUID) error {
 	body, err := json.Marshal(email.NoticedEndpoint{ID: id})
 	if err != nil {
 		return fmt.Errorf("encode notice: %w", err)

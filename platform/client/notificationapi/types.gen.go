@@ -726,6 +726,38 @@ type Devices struct {
 	Devices []Device `json:"devices"`
 }
 
+// Difference defines model for Difference.
+type Difference struct {
+	// Error How the last attempt to send it ended; absent if it did not fail.
+	Error string `json:"error,omitempty,omitzero"`
+
+	// Kind It has had no number for ten minutes, another status for an hour, or one that the system no longer knows.
+	Kind string `json:"kind"`
+
+	// Number In the system. Absent without one.
+	Number   string    `json:"number,omitempty,omitzero"`
+	ReportID uuid.UUID `json:"report_id"`
+	Since    time.Time `json:"since"`
+
+	// Status The city's.
+	Status   string    `json:"status"`
+	TargetID uuid.UUID `json:"target_id"`
+
+	// TheirStatus The system's, in its words; absent without one.
+	TheirStatus string `json:"their_status,omitempty,omitzero"`
+
+	// Undecided Whether an operator may say that it arrived, or send it again.
+	Undecided bool `json:"undecided"`
+
+	// Unknown Whether it may have arrived.
+	Unknown bool `json:"unknown"`
+}
+
+// Differences defines model for Differences.
+type Differences struct {
+	Differences []Difference `json:"differences"`
+}
+
 // DigestSettings defines model for DigestSettings.
 type DigestSettings struct {
 	// At Examples: 07:00
@@ -1056,6 +1088,30 @@ type NewDevice struct {
 // NewSetup What is ticked, in the place of what was before.
 type NewSetup struct {
 	Done []SetupItem `json:"done"`
+}
+
+// NewTarget defines model for NewTarget.
+type NewTarget struct {
+	// APIKey The system's; it is not shown again.
+	APIKey string `json:"api_key,omitempty,omitzero"`
+
+	// ConnectionKey That of a connection of the department, which begins with `ccx_`. With its scope `private` the system also gets reports that only the city sees.
+	ConnectionKey string `json:"connection_key"`
+	Jurisdiction  string `json:"jurisdiction,omitempty,omitzero"`
+	Name          string `json:"name"`
+	Repeats       bool   `json:"repeats,omitempty,omitzero"`
+
+	// Services Which service a category is there. Reports of other categories are not sent.
+	Services TargetServices `json:"services"`
+
+	// Statuses Which status of Open311 is meant by another word that the system has.
+	Statuses TargetStatuses `json:"statuses,omitempty,omitzero"`
+
+	// UpdateKey The one with which the system takes `POST servicerequestupdates`; empty if it takes none.
+	UpdateKey string `json:"update_key,omitempty,omitzero"`
+
+	// URL The address below which `requests.xml` is.
+	URL string `json:"url"`
 }
 
 // NewWebhook defines model for NewWebhook.
@@ -1439,6 +1495,12 @@ type Replays struct {
 // ReportStatus defines model for ReportStatus.
 type ReportStatus string
 
+// RequestDecision defines model for RequestDecision.
+type RequestDecision struct {
+	// Number The number under which it arrived. Without one it is sent again.
+	Number string `json:"number,omitempty,omitzero"`
+}
+
 // Schedule A job that is due at times.
 type Schedule struct {
 	// CatchUp How periods are caught up with that were due while no run could begin: the `last` of them is run, or `each`, or `none`.
@@ -1595,6 +1657,84 @@ type StoryEntry struct {
 
 // StoryEntryKind defines model for StoryEntry.Kind.
 type StoryEntryKind string
+
+// Target A department's system that gets reports by Open311.
+type Target struct {
+	CreatedAt time.Time `json:"created_at"`
+	Enabled   bool      `json:"enabled"`
+
+	// HasKey Whether it is sent an `api_key`.
+	HasKey bool      `json:"has_key"`
+	ID     uuid.UUID `json:"id"`
+
+	// Jurisdiction Its `jurisdiction_id`; empty for none.
+	Jurisdiction string `json:"jurisdiction"`
+	Name         string `json:"name"`
+
+	// PolledAt When both sides were last read.
+	PolledAt time.Time `json:"polled_at,omitempty,omitzero"`
+
+	// Problem What failed the last time; absent if nothing did.
+	Problem      string    `json:"problem,omitempty,omitzero"`
+	ProblemSince time.Time `json:"problem_since,omitempty,omitzero"`
+
+	// Repeats Whether it answers the same form with the number that it had before.
+	Repeats bool `json:"repeats"`
+
+	// Services Which service a category is there. Reports of other categories are not sent.
+	Services TargetServices `json:"services"`
+
+	// Statuses Which status of Open311 is meant by another word that the system has.
+	Statuses TargetStatuses `json:"statuses"`
+
+	// TakesUpdates Whether it is sent the statuses that officials of the city set.
+	TakesUpdates bool   `json:"takes_updates"`
+	URL          string `json:"url"`
+}
+
+// TargetChange defines model for TargetChange.
+type TargetChange struct {
+	APIKey        *string `json:"api_key,omitempty"`
+	ConnectionKey *string `json:"connection_key,omitempty"`
+	Enabled       *bool   `json:"enabled,omitempty"`
+	Jurisdiction  *string `json:"jurisdiction,omitempty"`
+	Name          *string `json:"name,omitempty"`
+	Repeats       *bool   `json:"repeats,omitempty"`
+
+	// Services Which service a category is there. Reports of other categories are not sent.
+	Services TargetServices `json:"services,omitempty,omitzero"`
+
+	// Statuses Which status of Open311 is meant by another word that the system has.
+	Statuses  TargetStatuses `json:"statuses,omitempty,omitzero"`
+	UpdateKey *string        `json:"update_key,omitempty"`
+	URL       *string        `json:"url,omitempty"`
+}
+
+// TargetService defines model for TargetService.
+type TargetService struct {
+	CategoryID  int32  `json:"category_id"`
+	ServiceCode string `json:"service_code"`
+}
+
+// TargetServices Which service a category is there. Reports of other categories are not sent.
+type TargetServices = []TargetService
+
+// TargetStatus defines model for TargetStatus.
+type TargetStatus struct {
+	// Status With `internal_referral` an update has words alone.
+	Status string `json:"status"`
+
+	// Word Examples: Crew booked
+	Word string `json:"word"`
+}
+
+// TargetStatuses Which status of Open311 is meant by another word that the system has.
+type TargetStatuses = []TargetStatus
+
+// Targets defines model for Targets.
+type Targets struct {
+	Targets []Target `json:"targets"`
+}
 
 // TimeOfDay Examples: 07:00
 type TimeOfDay = string

@@ -19,7 +19,7 @@ var (
 	// in them differ.
 	ownInExample = []string{"HTTP_ADDR", "OPERATIONS_ADDR", "DATABASE_URL", "AUTH_DEV_NETWORK"}
 	// ofTheChart are those that its templates set, and that values cannot.
-	ofTheChart = []string{"HTTP_ADDR", "OPERATIONS_ADDR", "PHOTO_STORE", "DRAIN_WINDOW"}
+	ofTheChart = []string{"HTTP_ADDR", "OPERATIONS_ADDR", "PHOTO_STORE", "DRAIN_WINDOW", "REPORT_SERVICE_URL"}
 )
 
 // Passed makes sure that each variable of a program reaches it: that Compose passes

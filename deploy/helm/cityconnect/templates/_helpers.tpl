@@ -166,6 +166,9 @@ spec:
             {{- if eq .part "notification" }}
             - {name: DRAIN_WINDOW, value: {{ .root.Values.drainSeconds }}s}
             {{- end }}
+            {{- if eq .part "delivery" }}
+            - {name: REPORT_SERVICE_URL, value: "http://{{ include "cityconnect.name" (dict "root" .root "part" "report") }}:3002"}
+            {{- end }}
             {{- with .values.goMemLimit }}
             - {name: GOMEMLIMIT, value: {{ . | quote }}}
             {{- end }}

@@ -13,6 +13,7 @@ import { readsOnly } from './acts';
 import { Areas } from './areas/areas';
 import { Assets } from './assets';
 import { Audit } from './audit';
+import { BackOffice } from './back-office';
 import { CityCalendar } from './calendar/calendar';
 import { Categories } from './categories/categories';
 import { City } from './city';
@@ -62,6 +63,7 @@ const sections: Section[] = [
   { path: 'dead-letters', name: 'dead', view: DeadLetters, waiting: () => countOf('notifications', 'dead_letters', 'open') },
   { path: 'replays', name: 'replays', view: Replays },
   { path: 'webhooks', name: 'webhooks', view: Webhooks, waiting: () => countOf('notifications', 'webhooks', 'disabled') },
+  { path: 'back-office', name: 'back-office', view: BackOffice, waiting: () => countOf('notifications', 'back_office', 'differing') },
   { path: 'email', name: 'email', view: Email, shown: () => config.mails === true },
   { path: 'schedules', name: 'schedules', view: Schedules, waiting: failedJobs },
   { path: 'audit', name: 'audit', view: Audit },

@@ -24,7 +24,10 @@ const source = (names: HealthPart['name'][], ...changed: HealthPart[]): Source =
 const reports = (...changed: HealthPart[]) =>
   source(['database', 'broker', 'relay', 'outbox', 'photos', 'reconciliation', 'jobs'], ...changed);
 const notifications = (...changed: HealthPart[]) =>
-  source(['database', 'broker', 'consumers', 'dead_letters', 'mail', 'push', 'webhooks', 'reconciliation', 'jobs'], ...changed);
+  source(
+    ['database', 'broker', 'consumers', 'dead_letters', 'mail', 'push', 'webhooks', 'back_office', 'reconciliation', 'jobs'],
+    ...changed,
+  );
 const well: Health = { reports: reports(), notifications: notifications() };
 
 /** The lights that are not good, and what each says. */
@@ -32,7 +35,7 @@ const wrong = (health: Health) =>
   Object.fromEntries(lightsOf(health).flatMap(({ name, state, causes }) => (state === 'good' ? [] : [[name, [state, ...causes]]])));
 
 test('all is well only once everything was read', () => {
-  expect(lightsOf(well)).toHaveLength(14);
+  expect(lightsOf(well)).toHaveLength(15);
   expect(wrong(well)).toEqual({});
   expect(lightsOf({ reports: {}, notifications: {} })).toEqual([]);
   expect(lightsOf({ ...well, reports: {} })).toEqual([]);

@@ -28,6 +28,7 @@ const LIGHTS = {
   mail: { of: [['notifications', 'mail']], path: 'ops/email' },
   push: { of: [['notifications', 'push']], path: 'ops/queues' },
   webhooks: { of: [['notifications', 'webhooks']], path: 'ops/webhooks' },
+  'back-office': { of: [['notifications', 'back_office']], path: 'ops/back-office' },
   reconciliation: {
     of: [
       ['reports', 'reconciliation'],

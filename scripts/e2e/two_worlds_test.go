@@ -679,7 +679,7 @@ func (c *stack) observe(w world, reports []client.Report, readers map[string]*cl
 	w["the operator"] = c.answers(operator, []string{
 		"/admin/outbox/messages", "/admin/outbox/audit", "/admin/dlq/messages", "/admin/dlq/messages/1",
 		"/admin/dlq/groups", "/admin/dlq/stats", "/admin/dlq/export", "/admin/dlq/audit",
-		"/reports/categories", "/reports/categories/changes", "/admin/webhooks", "/admin/deliveries/1", "/admin/deliveries?report_id=" + reports[0].ID.String(),
+		"/reports/categories", "/reports/categories/changes", "/admin/webhooks", "/admin/open311/targets", "/admin/open311/differences", "/admin/deliveries/1", "/admin/deliveries?report_id=" + reports[0].ID.String(),
 		"/admin/reports/open311/keys",
 	})
 	connected := []string{"/reports/connection", "/reports/connection?without_number=true"}

@@ -35,6 +35,10 @@ const (
 // gives it, and it opens the operations alone whose documents name it.
 const Connection Role = "connection"
 
+// Firm is the role of a firm with the link to a report. It is given and opens as Connection is
+// and does.
+const Firm Role = "firm"
+
 // roles lists the roles, the mightiest first: of several in one token, the
 // first counts. A default role for everybody must not hide that of an auditor.
 var roles = []Role{Operator, Moderator, Official, Auditor, Resident}
@@ -54,6 +58,9 @@ type Principal struct {
 	// claim is the one that Departments come from, of an official who works for these alone.
 	claim string
 }
+
+// Machine reports whether p has a key or a link of the city in the place of a token.
+func (p Principal) Machine() bool { return p.Role == Connection || p.Role == Firm }
 
 // Limited reports whether p is an official who works for Departments alone.
 func (p Principal) Limited() bool { return p.claim != "" }
@@ -113,13 +120,13 @@ func Require(roles ...Role) func(http.Handler) http.Handler {
 	}
 }
 
-var errConnection = service.Forbidden.New("the key of a connection does not open this")
+var errConnection = service.Forbidden.New("neither the key of a connection nor the link of a firm opens this")
 
 func refusesConnection(p Principal, roles []Role) bool {
-	return p.Role == Connection && !slices.Contains(roles, Connection)
+	return p.Machine() && !slices.Contains(roles, p.Role)
 }
 
-// Open lets everybody pass, signed in or not; of connections only if roles name them.
+// Open lets everybody pass, signed in or not; connections and firms only if roles name them.
 func Open(roles ...Role) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

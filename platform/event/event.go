@@ -39,6 +39,7 @@ const (
 	PhotoRefusedKey  Key = "report.photo.refused"
 	PhotoUploadedKey Key = "report.photo.uploaded"
 	GuestAdoptedKey  Key = "guest.adopted"
+	FirmNoticeKey    Key = "firm.notice"
 )
 
 // types has every type of message, in the order in which their queues are
@@ -66,6 +67,7 @@ var types = []struct {
 	{PhotoRefusedKey, "queue.photo_results", false, func() Message { return new(PhotoRefused) }},
 	{PhotoUploadedKey, "queue.photo_checks", true, func() Message { return new(PhotoUploaded) }},
 	{GuestAdoptedKey, "queue.adoptions", true, func() Message { return new(GuestAdopted) }},
+	{FirmNoticeKey, "queue.firms", true, func() Message { return new(FirmNotice) }},
 }
 
 // Keys lists the routing keys of messages that notify people, in the order in which
@@ -91,7 +93,7 @@ func AllKeys() (keys []Key) {
 // A Message is one of *StatusUpdate, *ReportCreated, *VoteReceived,
 // *ReportModerated, *ReportCorrected, *ReportDisputed, *ReportCommented,
 // *QuestionAsked, *QuestionReminded, *ReportAnswered, *QuestionExpired,
-// *ReportOverdue, *PhotoReady, *PhotoRefused, *PhotoUploaded and *GuestAdopted.
+// *ReportOverdue, *PhotoReady, *PhotoRefused, *PhotoUploaded, *GuestAdopted and *FirmNotice.
 type Message interface {
 	// Key returns the routing key that the message travels under.
 	Key() Key
@@ -196,6 +198,12 @@ func unmarshal(body []byte, m Message) error {
 	var question struct {
 		ID uuid.UUID `json:"question_id"`
 	}
+	var job struct {
+		ID uuid.UUID `json:"job_id"`
+	}
+	var photos struct {
+		IDs []uuid.UUID `json:"photos"`
+	}
 	switch {
 	case json.Unmarshal(body, &about) != nil:
 		return &FieldError{"report_id", "a UUID"}
@@ -203,6 +211,10 @@ func unmarshal(body []byte, m Message) error {
 		return &FieldError{"photo_id", "a UUID"}
 	case json.Unmarshal(body, &question) != nil:
 		return &FieldError{"question_id", "a UUID"}
+	case json.Unmarshal(body, &job) != nil:
+		return &FieldError{"job_id", "a UUID"}
+	case json.Unmarshal(body, &photos) != nil:
+		return &FieldError{"photos", "a list of UUIDs"}
 	}
 	return &FieldError{"previous_message_id", "a UUID"}
 }

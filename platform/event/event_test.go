@@ -42,6 +42,8 @@ var samples = map[string]event.Message{
 	"photo-refused.json":     &event.PhotoRefused{Subject: subject(4), PhotoID: photo, Reason: event.PhotoDamaged},
 	"photo-uploaded.json":    &event.PhotoUploaded{Subject: subject(3), PhotoID: photo},
 	"guest-adopted.json":     &event.GuestAdopted{Subject: subject(1), Guest: "v2.k1.AAAA"},
+	"firm-notice.json": &event.FirmNotice{Subject: subject(3), JobID: question, Kind: event.FirmAsked, Number: "ABCD-EFGH", CategoryName: "Street lights and signals",
+		Address: "Jl. Braga 1", Text: "The third lamp", EndsOn: "2026-12-11", Photos: []uuid.UUID{photo}, Mailbox: "v2.k1.AAAA", Token: "v2.k1.AAAA"},
 }
 
 var (

@@ -18,6 +18,8 @@ var samples = map[string]json.RawMessage{
 	"guest":    json.RawMessage(`"-"`),
 	"photo_id": json.RawMessage(`"0198c0de-0000-7000-8000-000000000001"`), "reason": json.RawMessage(`"failed"`),
 	"question_id": json.RawMessage(`"0198c0de-0000-7000-8000-000000000001"`), "ends_on": json.RawMessage(`"2026-12-11"`),
+	"job_id": json.RawMessage(`"0198c0de-0000-7000-8000-000000000001"`), "kind": json.RawMessage(`"asked"`), "number": json.RawMessage(`"-"`),
+	"address": json.RawMessage(`""`), "text": json.RawMessage(`""`), "photos": json.RawMessage(`[]`), "mailbox": json.RawMessage(`"-"`), "token": json.RawMessage(`""`),
 }
 
 // Faults returns an error as Decode does for each field of body that breaks the

@@ -96,7 +96,7 @@ func TestEachOperationRefusesEachOtherRole(t *testing.T) {
 		requests := requestsOf(t, document)
 		router := mountAll(t, document, requests)
 		for _, r := range requests {
-			for _, role := range append(auth.Roles(), auth.Connection, "") {
+			for _, role := range append(auth.Roles(), auth.Connection, auth.Firm, "") {
 				req := httptest.NewRequest(r.method, r.path, nil)
 				if role != "" {
 					req = req.WithContext(auth.With(t.Context(), auth.Principal{ID: "ann", Role: role}))
@@ -104,7 +104,8 @@ func TestEachOperationRefusesEachOtherRole(t *testing.T) {
 				res := httptest.NewRecorder()
 				router.ServeHTTP(res, req)
 				refused := res.Code == http.StatusUnauthorized || res.Code == http.StatusForbidden
-				allowed := r.public && role != auth.Connection || role != "" && (len(r.roles) == 0 && role != auth.Connection || slices.Contains(r.roles, string(role)) ||
+				machine := role == auth.Connection || role == auth.Firm
+				allowed := r.public && !machine || role != "" && (len(r.roles) == 0 && !machine || slices.Contains(r.roles, string(role)) ||
 					role == auth.Moderator && slices.Contains(r.roles, string(auth.Official)))
 				if refused == allowed || res.Code == http.StatusNotFound {
 					t.Errorf("%s %s as %q: status %d, roles %s", r.method, r.path, role, res.Code, strings.Join(r.roles, ", "))

@@ -102,8 +102,8 @@ func (c *stack) doEverything(names event.Topology) {
 	anas.check(want)
 
 	policies, err := rabbittest.Management(c.t, c.managementURL).ListPoliciesIn("/")
-	if err != nil || len(policies) != 3 {
-		c.t.Errorf("%d policies are applied (error: %v), want 3", len(policies), err)
+	if err != nil || len(policies) != 4 {
+		c.t.Errorf("%d policies are applied (error: %v), want 4", len(policies), err)
 	}
 	c.photo.start()
 	c.awaitConsumersOf(names.Queue(event.PhotoUploadedKey))

@@ -178,6 +178,30 @@ func (c *stack) connect(numbered uuid.UUID) *client.Client {
 	return connection
 }
 
+const officeOfFirm = "office@lampu.test"
+
+// sendToFirm has an official of the department that connect makes send a report to a firm. It
+// returns the firm, who has the link.
+func (c *stack) sendToFirm(report uuid.UUID) *client.Client {
+	c.t.Helper()
+	official := c.userOf("sends", "official")
+	var set reportapi.Firms
+	firms := reportapi.NewFirms{Firms: []reportapi.NewFirm{{Name: "Lampu Jaya", Address: officeOfFirm}}}
+	err := official.Do(c.t.Context(), http.MethodPut, "/reports/firms?department_id=1", firms, &set)
+	if err == nil {
+		err = official.Do(c.t.Context(), http.MethodPost, "/reports/"+report.String()+"/firm", reportapi.FirmForwarding{FirmID: set.Firms[0].ID}, nil)
+	}
+	var job uuid.UUID
+	var link string
+	if err == nil {
+		err = c.reportDB.QueryRow(c.t.Context(), `select id, link from firm_jobs where report_id = $1`, report).Scan(&job, &link)
+	}
+	if err != nil {
+		c.t.Fatalf("send a report to a firm: %v", err)
+	}
+	return c.As("", must(c.keyring.Open(job, link)))
+}
+
 // update sends an update by Open311, which somebody with a name and an address has written,
 // for a connection. It leaves the status as it is. update returns its id.
 func (c *stack) update(base string, connection *client.Client, report uuid.UUID, words, name, mail string) string {

@@ -67,7 +67,8 @@ func newCore(base *program.Base, cfg config.Config) (*core, error) {
 	c.groups, err = group.New(cfg.Consumer, group.Dependencies{
 		Database: pool, RabbitURL: cfg.RabbitURL, ManagementURL: cfg.ManagementURL, Names: cfg.Topology, Log: log, Metrics: metrics,
 		Writable: c.writes.Probe, Await: c.awaitDatabase, Scrub: c.db.Erased.Scrub,
-	}, notifier.New(c.db.Effects, c.bus, cfg.Keys).Group(), notifier.NewAdopter(c.db.Adoptions, c.bus, cfg.Keys).Group(), webhook.Group(c.db.Endpoints, nil)) // which delivery-worker reads
+	}, notifier.New(c.db.Effects, c.bus, cfg.Keys).Group(), notifier.NewAdopter(c.db.Adoptions, c.bus, cfg.Keys).Group(),
+		notifier.FirmGroup(pool, cfg.Keys), webhook.Group(c.db.Endpoints, nil)) // which delivery-worker reads
 	if err != nil {
 		return nil, err
 	}

@@ -163,7 +163,7 @@ func (c *core) checks() []service.Check {
 
 // queuesOf returns the queues of all groups, also of those in other processes.
 func queuesOf(names event.Topology) []string {
-	queues := []string{names.Named(webhook.Queue), names.Named(notifier.AdoptionsQueue)}
+	queues := []string{names.Named(webhook.Queue), names.Named(notifier.AdoptionsQueue), names.Named(notifier.FirmsQueue)}
 	for _, key := range event.Keys() {
 		queues = append(queues, names.Queue(key))
 	}

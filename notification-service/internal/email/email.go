@@ -54,10 +54,20 @@ const (
 	// EndpointFailing warns operators of an endpoint that has failed for half of the time
 	// after which it is disabled. Its body is a NoticedEndpoint.
 	EndpointFailing = "failing_endpoint"
+	// FirmAsked, FirmReminded and FirmEnded go to a firm that repairs, which has no account and
+	// no Contact. Their body is an event.FirmNotice, their target the id of its job.
+	FirmAsked    = firmKinds + string(event.FirmAsked)
+	FirmReminded = firmKinds + string(event.FirmReminded)
+	FirmEnded    = firmKinds + string(event.FirmEnded)
 	// TargetDiffers notifies operators of the first reports about which the city and a
 	// target of Open311 differ. Its body is a NoticedEndpoint.
 	TargetDiffers = "differing_target"
 )
+
+const firmKinds = "firm_"
+
+// FirmKind returns the kind of a mail to a firm.
+func FirmKind(k event.FirmNoticeKind) string { return firmKinds + string(k) }
 
 // The targets of notices, which are mailboxes of the city instead of contacts; the
 // environment names them. Roles live in tokens and are not stored here, so former
@@ -204,13 +214,14 @@ type OverdueCount struct {
 // A Draft is what a delivery is about at the moment of sending.
 type Draft struct {
 	Contact     Contact
-	Now         time.Time      // by the database
-	Items       []wording.Item // unread ones come first; none with a code
-	Total       int64          // how many there are in all
-	Withheld    int64          // of them, about anonymous reports
-	Unsubscribe string         // the token, sealed; empty if there is none yet
-	Notice      *Notice        // nil but for notices, which have no Contact
-	Called      *Called        // nil unless the Contact is that of a caller
+	Now         time.Time         // by the database
+	Items       []wording.Item    // unread ones come first; none with a code
+	Total       int64             // how many there are in all
+	Withheld    int64             // of them, about anonymous reports
+	Unsubscribe string            // the token, sealed; empty if there is none yet
+	Notice      *Notice           // nil but for notices, which have no Contact
+	Called      *Called           // nil unless the Contact is that of a caller
+	Firm        *event.FirmNotice // nil but for mails to firms
 }
 
 // ErrNoContact says that the reader gave another address, or removed theirs. It is a

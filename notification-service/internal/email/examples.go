@@ -36,6 +36,11 @@ func Examples(language wording.Language) (map[string]string, error) {
 	resolved.Status, resolved.ReportTitle, resolved.Note = event.Resolved, "Pipa air bocor", "Pipanya sudah diganti."
 	resolved.VerdictUntil = new(time.Date(2026, 12, 4, 17, 0, 0, 0, time.UTC))
 
+	firm := event.FirmNotice{
+		Subject: event.Subject{ReportID: uuid.New(), ReportTitle: status.ReportTitle, Latitude: new(-6.5944), Longitude: new(106.789)}, Number: "ABCD-EFGH", CategoryName: "Lampu jalan dan lampu lalu lintas",
+		Address: "Jl. Kapten Muslihat 51", Text: "Tiang ketiga dari perempatan.", EndsOn: "2026-12-14", Photos: []uuid.UUID{uuid.New()},
+	}
+
 	all := make(map[string]string)
 	for kind, of := range map[string]struct {
 		total, withheld int64
@@ -57,7 +62,8 @@ func Examples(language wording.Language) (map[string]string, error) {
 			{CategoryID: 2, Category: "Street lights and signals", Count: 3}, {CategoryID: 3, Category: "Waste and illegal dumping", Count: 1}}}},
 		EndpointDisabled: {notice: Notice{Endpoint: "tickets.city.example.org", Reason: "failing"}},
 		EndpointFailing:  {notice: Notice{Endpoint: "tickets.city.example.org", Hours: 60}},
-		TargetDiffers:    {notice: Notice{Endpoint: "Works department"}},
+		FirmAsked:        {}, FirmReminded: {}, FirmEnded: {},
+		TargetDiffers: {notice: Notice{Endpoint: "Works department"}},
 	} {
 		t := mailText{
 			Language: language, PublicURL: "https://city.example.org", City: "Kota Bogor", Zone: jakarta,
@@ -76,19 +82,8 @@ func Examples(language wording.Language) (map[string]string, error) {
 				return nil, err
 			}
 		}
-		switch kind {
-		case Code:
-			t.Unsubscribe = ""
-		case Proof:
-			t.Unsubscribe = ""
-			if err := t.addProof("token"); err != nil {
-				return nil, err
-			}
-		case Overdue, EndpointDisabled, EndpointFailing, TargetDiffers:
-			t.Unsubscribe = ""
-			if err := t.addNotice(&of.notice); err != nil {
-				return nil, err
-			}
+		if err := t.addExample(kind, &of.notice, &firm); err != nil {
+			return nil, err
 		}
 		mail, err := write(kind, &t)
 		if err != nil {
@@ -97,6 +92,23 @@ func Examples(language wording.Language) (map[string]string, error) {
 		all[kind] = mail.HTML
 	}
 	return all, addPages(all, language)
+}
+
+// addExample adds what mails have that are not about notifications.
+func (t *mailText) addExample(kind string, notice *Notice, firm *event.FirmNotice) error {
+	switch kind {
+	case Code, Proof, Overdue, EndpointDisabled, EndpointFailing, TargetDiffers, FirmAsked, FirmReminded, FirmEnded:
+		t.Unsubscribe = ""
+	}
+	switch kind {
+	case Proof:
+		return t.addProof("token")
+	case Overdue, EndpointDisabled, EndpointFailing, TargetDiffers:
+		return t.addNotice(notice)
+	case FirmAsked, FirmReminded, FirmEnded:
+		return t.addFirm(firm, "token")
+	}
+	return nil
 }
 
 // addPages adds the pages behind the links in mails.

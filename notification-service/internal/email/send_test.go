@@ -750,6 +750,7 @@ type world struct {
 	t      *testing.T
 	pool   *pgxpool.Pool
 	store  *postgres.DB
+	ring   *event.Keyring
 	keys   *email.Keys
 	dkim   ed25519.PrivateKey
 	config email.Config
@@ -769,7 +770,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, pool: pool, store: postgres.New(pool, postgres.Options{Mail: true, MailDue: 2 * time.Minute}), keys: email.NewKeys(ring), dkim: key, server: newMailServer(t)}
+	w := &world{t: t, pool: pool, store: postgres.New(pool, postgres.Options{Mail: true, MailDue: 2 * time.Minute}), ring: ring, keys: email.NewKeys(ring), dkim: key, server: newMailServer(t)}
 	port := w.server.listen("127.0.0.1:0").Port
 	w.config = email.Config{
 		MailURL: "set", MailBounceDomain: "bounces.city.example.org", MailRate: 10_000, MailConnections: 4, MailTimeout: 5 * time.Second,

@@ -17,6 +17,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
+	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
@@ -233,7 +234,7 @@ func (s *Sender) compose(ctx context.Context, d *ledger.Delivery, draft Draft, z
 	}
 	address := s.config.mailbox(d.Target)
 	var err error
-	if draft.Notice == nil {
+	if draft.Notice == nil && draft.Firm == nil {
 		if address, err = s.keys.Open(draft.Contact.ID, draft.Contact.Address); err != nil {
 			return nil, err
 		}
@@ -242,6 +243,11 @@ func (s *Sender) compose(ctx context.Context, d *ledger.Delivery, draft Draft, z
 	case Overdue, EndpointDisabled, EndpointFailing, TargetDiffers:
 		t.Language = wording.Language(s.config.NoticesLanguage)
 		if err := t.addNotice(draft.Notice); err != nil {
+			return nil, err
+		}
+	case FirmAsked, FirmReminded, FirmEnded:
+		t.Language = wording.Language(s.config.NoticesLanguage)
+		if address, err = s.addFirm(&t, draft.Firm); err != nil {
 			return nil, err
 		}
 	case Code:
@@ -298,6 +304,20 @@ func (s *Sender) compose(ctx context.Context, d *ledger.Delivery, draft Draft, z
 	msg.SetBodyString(gomail.TypeTextPlain, written.Text)
 	msg.AddAlternativeString(gomail.TypeTextHTML, written.HTML)
 	return msg, nil
+}
+
+// addFirm adds what a firm is asked to repair, and returns its address.
+func (s *Sender) addFirm(t *mailText, f *event.FirmNotice) (address string, err error) {
+	token := ""
+	if f.Token != "" {
+		if token, err = s.keys.Open(f.JobID, f.Token); err != nil {
+			return "", err
+		}
+	}
+	if err := t.addFirm(f, token); err != nil {
+		return "", err
+	}
+	return s.keys.Open(f.JobID, f.Mailbox)
 }
 
 // addProof adds the link that proves a caller's address.

@@ -13,6 +13,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/appearance"
 	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/config"
+	"github.com/cityconnect/cityconnect/platform/event"
 )
 
 // files has one layout for all mails, as text and as HTML. Both parts are filled from
@@ -55,6 +56,8 @@ type mailText struct {
 	Category      string  // of their report, or ""
 	Day           string  // on which an official entered the address
 	Shown         bool    // whether everybody sees their report
+	Number        string  // of the report that a firm is to repair
+	Job           string  // the link that opens it; empty once that has ended
 }
 
 // callerNews is the layout of news about the report of a caller. They have no account to
@@ -90,6 +93,35 @@ func (t *mailText) addProof(token string) error {
 	layout, err := t.Language.Say("day", nil)
 	t.Proof, t.Category, t.Day = t.PublicURL+"/p/"+token, t.Called.Category, t.Called.EnteredAt.In(t.Zone).Format(layout)
 	return err
+}
+
+// addFirm adds what a firm is to repair and where, with the photos that everybody sees.
+func (t *mailText) addFirm(f *event.FirmNotice, token string) error {
+	layout, err := t.Language.Say("day", nil)
+	if err != nil {
+		return err
+	}
+	last, err := time.Parse(time.DateOnly, f.EndsOn)
+	if err != nil {
+		return fmt.Errorf("read the last day of a link: %w", err)
+	}
+	t.Category, t.Number, t.Day = f.CategoryName, f.Number, last.Format(layout)
+	if token != "" {
+		t.Job = t.PublicURL + "/j/" + token
+	}
+	what := wording.Line{Title: f.ReportTitle, Text: f.Address, Note: f.Text, URL: t.Job}
+	if f.Latitude != nil && f.Longitude != nil {
+		what.URL = fmt.Sprintf("https://www.openstreetmap.org/?mlat=%[1]f&mlon=%[2]f#map=19/%[1]f/%[2]f", *f.Latitude, *f.Longitude)
+	}
+	t.Items = append(t.Items, what)
+	for i, id := range f.Photos {
+		title, err := t.Language.Say("item.photo", i+1)
+		if err != nil {
+			return err
+		}
+		t.Items = append(t.Items, wording.Line{Title: title, URL: t.PublicURL + "/photos/" + id.String() + "/2048.jpg"})
+	}
+	return nil
 }
 
 // addNotice adds the notice to officials or operators: a line for each category, or
@@ -176,6 +208,11 @@ func write(kind string, t *mailText) (written, error) {
 	case Proof:
 		p.Button = &link{say("button.proof"), t.Proof}
 		p.Footer = say("footer.proof")
+	case FirmAsked, FirmReminded:
+		p.Button = &link{say("button.job"), t.Job}
+		p.Footer = say("footer.firm")
+	case FirmEnded:
+		p.Footer = say("footer.firm")
 	case callerNews:
 		if t.Shown {
 			p.Button = &link{say("button.report"), of.Item.URL}

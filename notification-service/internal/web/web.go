@@ -105,7 +105,7 @@ const renewPath = "/renew.html"
 // screens has the first part of each screen's address; ui/router.tsx has the
 // same. Reports share theirs with the API: the gateway sends clients here that ask for
 // HTML, and programs that show a link with its title, which ask for anything or nothing.
-var screens = []string{"reports", "mine", "settings", "new", "filed", "queue", "ops", "sign-in"}
+var screens = []string{"reports", "mine", "settings", "new", "filed", "queue", "ops", "j", "sign-in"}
 
 // ServeHTTP answers with an asset, compressed where the browser likes it.
 func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {

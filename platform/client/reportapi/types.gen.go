@@ -28,6 +28,11 @@ const (
 	ActActionDuplicate        ActAction = "duplicate"
 	ActActionExpire           ActAction = "expire"
 	ActActionExternalRef      ActAction = "external_ref"
+	ActActionFirm             ActAction = "firm"
+	ActActionFirmAccepted     ActAction = "firm_accepted"
+	ActActionFirmCannot       ActAction = "firm_cannot"
+	ActActionFirmDone         ActAction = "firm_done"
+	ActActionFirmEnded        ActAction = "firm_ended"
 	ActActionForward          ActAction = "forward"
 	ActActionHide             ActAction = "hide"
 	ActActionHideComment      ActAction = "hide_comment"
@@ -100,6 +105,13 @@ const (
 	HistoryEntryKindConfirmed HistoryEntryKind = "confirmed"
 	HistoryEntryKindDisputed  HistoryEntryKind = "disputed"
 	HistoryEntryKindKept      HistoryEntryKind = "kept"
+)
+
+// Defines values for JobState.
+const (
+	JobStateAccepted JobState = "accepted"
+	JobStateCannot   JobState = "cannot"
+	JobStateDone     JobState = "done"
 )
 
 // Defines values for MemberRole.
@@ -194,6 +206,7 @@ const (
 
 // Defines values for RoutingKey.
 const (
+	FirmNotice             RoutingKey = "firm.notice"
 	GuestAdopted           RoutingKey = "guest.adopted"
 	ReportAnswered         RoutingKey = "report.answered"
 	ReportCommented        RoutingKey = "report.commented"
@@ -227,6 +240,7 @@ const (
 	SettingsAuditEntrySettingCategories  SettingsAuditEntrySetting = "categories"
 	SettingsAuditEntrySettingConnections SettingsAuditEntrySetting = "connections"
 	SettingsAuditEntrySettingDepartments SettingsAuditEntrySetting = "departments"
+	SettingsAuditEntrySettingFirms       SettingsAuditEntrySetting = "firms"
 	SettingsAuditEntrySettingGuests      SettingsAuditEntrySetting = "guests"
 	SettingsAuditEntrySettingImport      SettingsAuditEntrySetting = "import"
 	SettingsAuditEntrySettingOpen311     SettingsAuditEntrySetting = "open311"
@@ -342,14 +356,14 @@ type AbuseReason string
 
 // Act Something that an official did to a report.
 type Act struct {
-	// Action It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, its reporter was asked something, the question was withdrawn, or its time was over (`expire`), which is nobody's act, or it fell overdue, likewise; `wait` and `no_wait` are acts of an earlier version, which let it wait for the resident without a question; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or it was restricted to the reporter and officials, or published again; or a comment was hidden or shown again; or it was kept resolved although it was disputed, or forwarded to another department; or a connection gave it another number or state of its system (`external_ref`).
+	// Action It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, its reporter was asked something, the question was withdrawn, or its time was over (`expire`), which is nobody's act, or it fell overdue, likewise; `wait` and `no_wait` are acts of an earlier version, which let it wait for the resident without a question; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or it was restricted to the reporter and officials, or published again; or a comment was hidden or shown again; or it was kept resolved although it was disputed, or forwarded to another department; or a connection gave it another number or state of its system (`external_ref`); or it was sent to a firm, which accepted it, was done or could not, or whose time was over (`firm_ended`).
 	Action ActAction `json:"action"`
 
 	// Assignee To whom it was assigned; absent for nobody.
 	Assignee Person    `json:"assignee,omitempty,omitzero"`
 	At       time.Time `json:"at"`
 
-	// By The official, or the connection; the id is shown where the name is unknown.
+	// By The official, the connection or the firm; the id is shown where the name is unknown.
 	By Person `json:"by"`
 
 	// DepartmentID To which it was assigned or forwarded; absent for that of the category.
@@ -366,7 +380,7 @@ type Act struct {
 	Text string `json:"text,omitempty,omitzero"`
 }
 
-// ActAction It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, its reporter was asked something, the question was withdrawn, or its time was over (`expire`), which is nobody's act, or it fell overdue, likewise; `wait` and `no_wait` are acts of an earlier version, which let it wait for the resident without a question; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or it was restricted to the reporter and officials, or published again; or a comment was hidden or shown again; or it was kept resolved although it was disputed, or forwarded to another department; or a connection gave it another number or state of its system (`external_ref`).
+// ActAction It was moved to another status, replied to without one, corrected, assigned, noted, called a duplicate or none, its reporter was asked something, the question was withdrawn, or its time was over (`expire`), which is nobody's act, or it fell overdue, likewise; `wait` and `no_wait` are acts of an earlier version, which let it wait for the resident without a question; or a photo was added, shown, removed or redacted; or the report was hidden, shown again or redacted, or what residents reported as abuse was found to be none; or it was restricted to the reporter and officials, or published again; or a comment was hidden or shown again; or it was kept resolved although it was disputed, or forwarded to another department; or a connection gave it another number or state of its system (`external_ref`); or it was sent to a firm, which accepted it, was done or could not, or whose time was over (`firm_ended`).
 type ActAction string
 
 // AddressReplaced The address before, and after; empty for none.
@@ -1096,6 +1110,39 @@ type Figures struct {
 	Resolved int64 `json:"resolved"`
 }
 
+// Firm A firm that repairs for a department.
+type Firm struct {
+	Address string    `json:"address"`
+	ID      uuid.UUID `json:"id"`
+	Name    string    `json:"name"`
+}
+
+// FirmForwarding Which firm gets a report, and what it reads besides.
+type FirmForwarding struct {
+	FirmID uuid.UUID `json:"firm_id"`
+
+	// Text For the firm, without names of people. Of a report that only the city sees it is all that the firm reads besides category and place, and must not be blank.
+	Text string `json:"text,omitempty,omitzero"`
+}
+
+// FirmJob The last firm that got a report, and what it said.
+type FirmJob struct {
+	// Ended Whether its link opens nothing any more.
+	Ended    bool      `json:"ended"`
+	EndsAt   time.Time `json:"ends_at"`
+	FirmName string    `json:"firm_name"`
+
+	// Said What a firm said last; absent for nothing.
+	Said     JobState  `json:"said,omitempty,omitzero"`
+	SaidText string    `json:"said_text,omitempty,omitzero"`
+	SentAt   time.Time `json:"sent_at"`
+}
+
+// Firms The firms of a department.
+type Firms struct {
+	Firms []Firm `json:"firms"`
+}
+
 // Forwarding To which department a report belongs, and why.
 type Forwarding struct {
 	DepartmentID int32 `json:"department_id"`
@@ -1302,6 +1349,46 @@ type Intake struct {
 // InternalNote A note between officials.
 type InternalNote struct {
 	Text string `json:"text"`
+}
+
+// Job A report as the firm reads it that is to repair it.
+type Job struct {
+	Address        string `json:"address,omitempty,omitzero"`
+	AssetName      string `json:"asset_name,omitempty,omitzero"`
+	CategoryName   string `json:"category_name"`
+	DepartmentName string `json:"department_name"`
+	Description    string `json:"description,omitempty,omitzero"`
+
+	// EndsAt Until when the link opens it.
+	EndsAt    time.Time `json:"ends_at"`
+	FirmName  string    `json:"firm_name"`
+	Latitude  *float64  `json:"latitude,omitempty"`
+	Longitude *float64  `json:"longitude,omitempty"`
+
+	// Number Its short number.
+	Number   string      `json:"number"`
+	Photos   []uuid.UUID `json:"photos"`
+	ReportID uuid.UUID   `json:"report_id"`
+
+	// Said What a firm said last; absent for nothing.
+	Said     JobState `json:"said,omitempty,omitzero"`
+	SaidText string   `json:"said_text,omitempty,omitzero"`
+
+	// Text An official's words for the firm.
+	Text  string `json:"text,omitempty,omitzero"`
+	Title string `json:"title,omitempty,omitzero"`
+}
+
+// JobState What a firm said last; absent for nothing.
+type JobState string
+
+// JobUpdate What a firm says.
+type JobUpdate struct {
+	// Said What a firm said last; absent for nothing.
+	Said JobState `json:"said"`
+
+	// Text For officials alone; why it cannot be done must not be blank.
+	Text string `json:"text,omitempty,omitzero"`
 }
 
 // KeptResolved Why a report stays resolved although it is disputed.
@@ -1545,6 +1632,25 @@ type NewExternalRef struct {
 
 	// URL Its address there, which begins with `https://` or `http://`.
 	URL string `json:"url,omitempty,omitzero"`
+}
+
+// NewFirm A firm that repairs for a department.
+type NewFirm struct {
+	// Address Of mail, and of an office rather than of a person.
+	//
+	// Examples: office@lampu-jaya.example
+	Address string `json:"address"`
+
+	// ID Absent for a new one.
+	ID uuid.UUID `json:"id,omitempty,omitzero"`
+
+	// Name Examples: Lampu Jaya
+	Name string `json:"name"`
+}
+
+// NewFirms The complete list of a department's firms.
+type NewFirms struct {
+	Firms []NewFirm `json:"firms"`
 }
 
 // NewOpen311Key A key to be made.
@@ -2416,7 +2522,7 @@ type SettingsAudit struct {
 	Acts []SettingsAuditEntry `json:"acts"`
 }
 
-// SettingsAuditEntry An operator's change of a setting.
+// SettingsAuditEntry An operator's change of a setting, or an official's of a department's firms.
 type SettingsAuditEntry struct {
 	// Actor The operator's id.
 	Actor string `json:"actor"`
@@ -2425,7 +2531,7 @@ type SettingsAuditEntry struct {
 	ActorName string    `json:"actor_name,omitempty,omitzero"`
 	At        time.Time `json:"at"`
 
-	// Detail What it changed: how many categories were `added`, `changed` and `retired`, and whether others `moved`; the ids of departments, or the codes of areas, that were `added`, `changed` and `removed`; of the calendar the new `zone`, the `weekdays` with other hours, counted from 0 for Sunday, `holidays_added`, `holidays_removed`, and the ids of categories with other `targets`; the names of applications whose keys were made (`keys_made`) and revoked (`keys_revoked`); how many reports of a file were `added` and `known`; whether reporting without an account is `open` now, and the `reason`.
+	// Detail What it changed: how many categories were `added`, `changed` and `retired`, and whether others `moved`; the ids of departments, the codes of areas, or the names of firms, that were `added`, `changed` and `removed`; of the calendar the new `zone`, the `weekdays` with other hours, counted from 0 for Sunday, `holidays_added`, `holidays_removed`, and the ids of categories with other `targets`; the names of applications whose keys were made (`keys_made`) and revoked (`keys_revoked`); how many reports of a file were `added` and `known`; whether reporting without an account is `open` now, and the `reason`.
 	Detail  map[string]interface{}    `json:"detail"`
 	Setting SettingsAuditEntrySetting `json:"setting"`
 }
@@ -2752,6 +2858,9 @@ type Work struct {
 
 	// Intake How it came; absent unless an official filed it for somebody.
 	Intake Intake `json:"intake,omitempty,omitzero"`
+
+	// Job The last firm that got a report, and what it said.
+	Job *FirmJob `json:"job,omitempty"`
 
 	// Report A report as officials work on it.
 	Report Task `json:"report"`

@@ -77,7 +77,7 @@ func newEdge(ctx context.Context, c *core, cfg config.Config) (*edge, error) {
 		Database: monitor.NewDatabase(c.Pool, c.writes.Probe), Broker: e.broker, Relay: c.relay, Outbox: c.outbox,
 		Schedules: c.schedules.List, Storage: stored, PhotoQueue: photos, Compared: compared.Recent,
 	})...)
-	connections := api.NewConnections(postgres.NewConnections(c.db), gates)
+	connections := api.NewConnections(postgres.NewConnections(c.db), postgres.NewFirms(c.db), gates)
 	applications := api.Open311{
 		City: city, On: bool(cfg.Open311), Applications: postgres.NewOpen311(c.db), PerKey: cfg.Open311PerKey, Connections: connections, Reports: c.reports, Gates: gates,
 	}

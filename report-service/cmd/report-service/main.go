@@ -131,7 +131,7 @@ func newCore(base *program.Base, cfg config.Config) (*core, error) {
 	}
 	c.schedules, err = schedule.New(schedule.Dependencies{Pool: pool, Audit: c.upkeep.AuditSchedule, Log: log, Metrics: metrics},
 		retention.Job(append(cfg.Retention.Tasks(), erasure.Tasks(cfg.Retention.Audit)...), metrics),
-		c.deadlines.OverdueJob(), c.deadlines.DeadlinesJob(), c.questions.Job(), c.reports.NamesJob(), c.areas.Job(),
+		c.deadlines.OverdueJob(), c.deadlines.DeadlinesJob(), c.questions.Job(), postgres.NewFirms(c.db).Schedule(), c.reports.NamesJob(), c.areas.Job(),
 		c.upkeep.OldReportsJob(cfg.Words, c.files))
 	if err != nil {
 		return nil, fmt.Errorf("set up schedules: %w", err)

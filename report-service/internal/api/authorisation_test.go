@@ -23,6 +23,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/report-service/internal/blob"
 	"github.com/cityconnect/cityconnect/report-service/internal/picture"
+	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
 // A rule says who may do what an operation does, besides the roles in the document.
@@ -74,6 +75,7 @@ var rows = map[string][]row{
 	"hideComment":  {{byModerating, "", `{"reason":"insults"}`}}, "showComment": {{byModerating, "", ""}},
 	"showPhoto": {{byModerating, "", ""}}, "redactPhoto": {{byModerating, "", `{"rects":[{"x":0,"y":0,"width":0.5,"height":0.5}]}`}},
 	"getConnectionReport": {{byReading, "", ""}}, "listConnectionReports": {{byListing, "/reports/connection?limit=100", ""}},
+	"sendToFirm": {{byHandling, "", `{"firm_id":"FIRM","text":"Mend it"}`}}, "getJob": {{byHandling, "", ""}}, "updateJob": {{byHandling, "", `{"said":"accepted"}`}},
 	"setExternalRef": {{byHandling, "", `{"number":"WO-1"}`}},
 	"removePhoto":    {{byRemoving, "", ""}}, "putPhoto": {{byUploading, "/reports/{id}/photos/NEW", "JPEG"}},
 	"correctReport":  {{byCorrecting, "", `{"address":"Jl. Braga 1"}`}},
@@ -103,7 +105,7 @@ var aboutNothing = strings.Fields(`previewReport listCategories listAreas create
 	setDepartments outboxStats outboxHistory listOutboxMessages listRefusedOutboxMessages retryOutboxMessages republishOutboxMessages retryOutboxMessage
 	outboxMessageStory discardOutboxMessage outboxAudit listErasures requestErasure readHealth readReconciliation listMissingMessages closeMissingMessages
 	listSchedules listScheduleRuns pauseSchedule resumeSchedule runSchedule auditSchedules listOpen311Keys makeOpen311Key revokeOpen311Key
-	listConnections makeConnection revokeConnection listPeople
+	listConnections makeConnection revokeConnection listFirms setFirms listPeople
 	readGuestSwitch setGuestSwitch auditSettings readGuests createGuest createGuestCode openGuestSession readAdoption adoptGuest declineAdoption
 	createDevToken importReports getSettings setSettings livez readyz health openapi`)
 
@@ -116,6 +118,9 @@ type actor struct {
 	private     bool // a connection's scope
 }
 
+// machine reports whether a has a key or a link.
+func (a actor) machine() bool { return a.role == auth.Connection || a.role == auth.Firm }
+
 var actors = []actor{
 	{name: "nobody"}, {name: "guest", role: auth.Resident, guest: true}, {name: "resident", role: auth.Resident}, {name: "reporter", role: auth.Resident},
 	{name: "official of the department", role: auth.Official, departments: []string{"lights", "gone"}},
@@ -125,6 +130,7 @@ var actors = []actor{
 	{name: "operator", role: auth.Operator}, {name: "auditor", role: auth.Auditor},
 	{name: "connection", role: auth.Connection, departments: []string{"lights"}},
 	{name: "connection with private reports", role: auth.Connection, departments: []string{"lights"}, private: true},
+	{name: "firm", role: auth.Firm, departments: []string{"lights"}, private: true},
 }
 
 // A subject is a report of the table.
@@ -143,14 +149,14 @@ var subjects = []subject{
 func (s subject) concealed() bool { return s.private || s.hidden || s.withdrawn }
 
 func (a actor) handles(s subject) bool {
-	if a.role == auth.Connection { // nothing without a department, and nothing hidden
+	if a.machine() { // nothing without a department, and nothing hidden
 		return slices.Contains(a.departments, s.department) && !s.hidden && !s.withdrawn && (a.private || !s.private)
 	}
 	return a.city || a.role == auth.Official && (s.department == "" || slices.Contains(a.departments, s.department))
 }
 
 func (a actor) sees(s subject) bool {
-	if a.role == auth.Connection {
+	if a.machine() {
 		return a.handles(s)
 	}
 	return !s.concealed() || a.name == "reporter" || a.handles(s)
@@ -172,7 +178,7 @@ func (a actor) want(op operationOf, r row, s subject) int { //nolint:cyclop // t
 	case byReading:
 		may = a.sees(s)
 	case byConversing, byCorrecting:
-		may = own || a.handles(s) && a.role != auth.Connection
+		may = own || a.handles(s) && !a.machine()
 		if op.id == "getPicture" {
 			elsewhere = http.StatusNotFound
 		}
@@ -214,7 +220,7 @@ func (a actor) refused(op operationOf) int {
 		role = auth.Official
 	}
 	switch {
-	case role == auth.Connection && !slices.Contains(op.roles, string(role)):
+	case a.machine() && !slices.Contains(op.roles, string(role)):
 		return http.StatusForbidden
 	case op.public:
 		return 0
@@ -291,12 +297,16 @@ func TestAuthorisation(t *testing.T) {
 	}
 	tb.picture = photo.Bytes()
 	tb.setDepartments()
+	if _, err := tb.pool.Exec(t.Context(), `insert into firms (id, department_id, name, address) values ($1, 7, 'Lampu Jaya', 'office@lampu.example')`, firmOfLights); err != nil {
+		t.Fatal(err)
+	}
 	for _, a := range actors {
 		switch {
 		case a.guest:
 			tb.tokens[a.name] = tb.guestToken()
 		case a.role == auth.Connection:
 			tb.tokens[a.name] = tb.connect(a.name, 7, a.private)
+		case a.role == auth.Firm: // each report has a link of its own
 		case a.role != "":
 			tb.tokens[a.name] = tokenOf(t, a.name, a.role, a.departments...)
 		}
@@ -329,6 +339,22 @@ func TestAuthorisation(t *testing.T) {
 		}
 	}
 	fmt.Printf("authorisation operations=%d roles=%d reports=%d cells=%d departures=%d\n", len(rows), len(actors), len(subjects), cells, departures)
+}
+
+const firmOfLights = "0198c0de-0000-7000-8000-00000000000f"
+
+// link returns the link of a firm to a report, in whatever state that is.
+func (tb table) link(id uuid.UUID) string {
+	tb.t.Helper()
+	token := report.NewJobToken()
+	_, err := tb.pool.Exec(tb.t.Context(), `
+		with before as (update firm_jobs set ended_at = now() where report_id = $1 and ended_at is null returning id)
+		insert into firm_jobs (id, report_id, firm_id, hash, link, text, sent_at, ends_at)
+		select gen_random_uuid(), $1, $2, $3, '', '', now(), now() + interval '14 days' where (select count(*) from before) >= 0`, id, firmOfLights, report.HashKey(token))
+	if err != nil {
+		tb.t.Fatal(err)
+	}
+	return token
 }
 
 // guestToken opens a session without an account.
@@ -382,9 +408,9 @@ func (tb table) make(s subject) uuid.UUID {
 }
 
 // photoOf returns the id of the photo that make adds to a report.
-func photoOf(report uuid.UUID) uuid.UUID {
-	report[6] = 8<<4 | report[6]&0x0f
-	return report
+func photoOf(id uuid.UUID) uuid.UUID {
+	id[6] = 8<<4 | id[6]&0x0f
+	return id
 }
 
 var (
@@ -398,7 +424,7 @@ var (
 func (tb table) ask(op operationOf, r row, a actor, s subject, id uuid.UUID, standing map[string]uuid.UUID) string {
 	tb.t.Helper()
 	fill := func(text string, id uuid.UUID) string {
-		text = strings.NewReplacer("{photo_id}", photoOf(id).String(), "NEW", uuid.NewString(), "ORIGINAL", tb.original.String(), "{name}", "320.jpg").Replace(text)
+		text = strings.NewReplacer("{photo_id}", photoOf(id).String(), "NEW", uuid.NewString(), "ORIGINAL", tb.original.String(), "FIRM", firmOfLights, "{name}", "320.jpg").Replace(text)
 		return anID.ReplaceAllString(text, id.String())
 	}
 	path := r.path
@@ -409,11 +435,14 @@ func (tb table) ask(op operationOf, r row, a actor, s subject, id uuid.UUID, sta
 	if r.body == "JPEG" {
 		c.body, c.headers = string(tb.picture), map[string]string{"Content-Type": "image/jpeg"}
 	}
-	if op.id == "putPhoto" && a.role == auth.Connection { // it adds those of the finished work alone
+	if op.id == "putPhoto" && a.machine() { // it adds those of the finished work alone
 		c.path += "?purpose=after"
 	}
 	if op.id == "correctReport" && a.role != auth.Resident {
 		c.body = strings.Replace(c.body, "{", `{"reason":"It is there",`, 1)
+	}
+	if a.role == auth.Firm {
+		c.token = tb.link(id)
 	}
 	res, want := tb.do(c), a.want(op, r, s)
 	if status := a.refused(op); status != 0 {
@@ -437,7 +466,7 @@ func (tb table) ask(op operationOf, r row, a actor, s subject, id uuid.UUID, sta
 		if may != (want == 0) || !may && res.StatusCode != want {
 			return fmt.Sprintf("status %d %s, want %d", res.StatusCode, res.body, want)
 		}
-		if want == http.StatusNotFound && op.id != "reportAbuse" && op.id != "redactPhoto" {
+		if want == http.StatusNotFound && !strings.HasSuffix(op.id, "Job") && op.id != "reportAbuse" && op.id != "redactPhoto" {
 			none := uuid.New()
 			c.path, c.body = fill(path, none), strings.ReplaceAll(c.body, id.String(), none.String())
 			if other := tb.do(c); string(trace.ReplaceAll(other.body, nil)) != string(trace.ReplaceAll(res.body, nil)) || other.StatusCode != res.StatusCode {

@@ -25,14 +25,15 @@ var perConnection = ratelimit.Limit{Turns: 1200, Period: time.Minute}
 // Connections are the machines of departments.
 type Connections struct {
 	Store *postgres.Connections
+	Firms Firms // whose links open what is theirs as keys do
 	Gates Gates
 
 	turns *ratelimit.Limiter // by connection
 }
 
-// NewConnections returns those in store.
-func NewConnections(store *postgres.Connections, gates Gates) Connections {
-	return Connections{Store: store, Gates: gates, turns: ratelimit.New(perConnection)}
+// NewConnections returns those in store, and firms.
+func NewConnections(store *postgres.Connections, firms *postgres.Firms, gates Gates) Connections {
+	return Connections{Store: store, Firms: NewFirms(firms), Gates: gates, turns: ratelimit.New(perConnection)}
 }
 
 // Operations are those on connections, and those that are theirs alone.
@@ -47,31 +48,35 @@ func (h Connections) Operations() openapi.Operations {
 	}
 }
 
-// connectionKey is that of the report.User that a connection is, in a request's context.
+// connectionKey is that of the report.User that a connection or a firm is, in a request's context.
 type connectionKey struct{}
 
-// signIn puts the connection into the context of a request with a connection's key, and
+// signIn puts the connection or firm into the context of a request with its key or link, and
 // leaves all others to people. A key is looked up each time: a revoked one opens nothing.
 func (h Connections) signIn(errs service.Errors, people func(http.Handler) http.Handler) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		machines := errs.Handle(func(w http.ResponseWriter, r *http.Request) error {
 			_, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-			connection, err := h.authenticate(r.Context(), key)
+			role, authenticate := auth.Connection, h.authenticate
+			if strings.HasPrefix(key, report.JobPrefix) {
+				role, authenticate = auth.Firm, h.Firms.authenticate
+			}
+			connection, err := authenticate(r.Context(), key)
 			if fault.KindOf(err) == fault.NotFound {
 				w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
-				return service.InvalidToken.New("the key must be of a connection of this city that is not revoked")
+				return service.InvalidToken.New("the key must be of a connection of this city that is not revoked, or the link of a firm that has not ended")
 			}
 			if err != nil {
 				return err
 			}
-			ctx := auth.With(r.Context(), auth.Principal{ID: connection.ID, Name: connection.Name, Role: auth.Connection})
+			ctx := auth.With(r.Context(), auth.Principal{ID: connection.ID, Name: connection.Name, Role: role})
 			next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, connectionKey{}, connection)))
 			return nil
 		})
 		others := people(next)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-			if strings.EqualFold(scheme, "Bearer") && strings.HasPrefix(key, report.ConnectionPrefix) {
+			if strings.EqualFold(scheme, "Bearer") && (strings.HasPrefix(key, report.ConnectionPrefix) || strings.HasPrefix(key, report.JobPrefix)) {
 				machines(w, r)
 				return
 			}

@@ -50,7 +50,7 @@ func (p *People) Operations() openapi.Operations {
 // request waits for no database.
 func (p *People) Notice(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if user, ok := auth.From(r.Context()); ok && user.Role != auth.Resident && user.Role != auth.Connection {
+		if user, ok := auth.From(r.Context()); ok && user.Role != auth.Resident && !user.Machine() {
 			m := report.Member{ID: user.ID, Name: user.Name, Role: string(user.Role), SeenAt: time.Now().UTC().Truncate(seenEvery)}
 			if p.remember(m) {
 				select {

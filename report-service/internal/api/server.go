@@ -67,7 +67,7 @@ func New(s Server, parts ...openapi.Operations) (http.Handler, error) {
 		r.Mount("/open311", s.Open311)
 	}
 	errs := service.Errors{Log: s.Log, Problems: problems}
-	parts = append(parts, s.People.Operations(), s.Connections.Operations(), openapi.Operations{"createDevToken": {Handler: s.Auth.IssueDevToken, Timeout: service.DefaultTimeout}})
+	parts = append(parts, s.People.Operations(), s.Connections.Operations(), s.Connections.Firms.Operations(), openapi.Operations{"createDevToken": {Handler: s.Auth.IssueDevToken, Timeout: service.DefaultTimeout}})
 	r.Group(func(r chi.Router) {
 		r.Use(s.Connections.signIn(errs, s.Auth.Middleware), s.People.Notice)
 		err = doc.Mount(r, errs, parts...)

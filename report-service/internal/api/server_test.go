@@ -50,6 +50,7 @@ type testServer struct {
 	database string
 	pool     *pgxpool.Pool
 	db       *postgres.DB
+	keys     *event.Keyring
 	logs     *lockedBuffer
 }
 
@@ -94,7 +95,7 @@ func newReplica(t testing.TB, database string, rules postgres.Rules, options ...
 	}
 	log := service.NewLogger(s.logs, "report", "debug")
 	db := postgres.NewDB(s.pool, keys, func(shards.Set) {}, rules)
-	s.db = db
+	s.db, s.keys = db, keys
 	guests := postgres.NewGuests(db)
 	var early parts
 	for _, set := range options {
@@ -140,7 +141,7 @@ func newReplica(t testing.TB, database string, rules postgres.Rules, options ...
 	p.Guests.Limit()
 	gates := api.NewGates(p.CostlyAtOnce)
 	p.Lists.Gates, p.Map.Gates, p.Exports.Gates = gates, gates, gates
-	connections := api.NewConnections(postgres.NewConnections(db), gates)
+	connections := api.NewConnections(postgres.NewConnections(db), postgres.NewFirms(db), gates)
 	applications := api.Open311{City: p.City, On: p.Open311On, Applications: postgres.NewOpen311(db), Connections: connections, Reports: store, Gates: gates}
 	open311, err := applications.Handler(log)
 	if err != nil {

@@ -55,6 +55,7 @@ func (h Work) getWork(w http.ResponseWriter, r *http.Request) error {
 	if in := work.Intake; in != nil {
 		out.Intake = reportapi.Intake{Source: reportapi.Source(in.Source), EnteredBy: personOf(&in.By), Caller: in.Caller}
 	}
+	out.Job = jobOf(work.Job)
 	if work.Verdict != nil {
 		out.Verdict = new(verdictOf(*work.Verdict))
 	}

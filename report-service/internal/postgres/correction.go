@@ -88,10 +88,13 @@ func (s *Reports) queueCorrection(ctx context.Context, tx pgx.Tx, l *lockedRepor
 	if moved {
 		w.others.Queue(`update reports set area_id = $2 where id = $1`, l.ID, l.Area.ID)
 	}
+	if entry.Corrected.Category != nil {
+		w.others.Queue(`update reports set category_id = $2, department_id = null where id = $1`, l.ID, l.Category.ID)
+	}
+	w.others.Queue(endJobElsewhereSQL, l.ID)
 	if entry.Corrected.Category == nil {
 		return nil
 	}
-	w.others.Queue(`update reports set category_id = $2, department_id = null where id = $1`, l.ID, l.Category.ID)
 	if l.Status.Closed() && !l.disputed {
 		return nil // its clock has stopped; a new one begins when it is reopened
 	}

@@ -83,6 +83,24 @@ func guestAdopted(keys *event.Keyring, guestID string) *event.GuestAdopted {
 	}
 }
 
+// firmNotice is the mail to a firm about a job. The reporter is not in it, and of a report
+// that only the city sees nothing that the reporter has written.
+func firmNotice(j dueJob, kind event.FirmNoticeKind, zone *time.Location, keys *event.Keyring) *event.FirmNotice {
+	m := &event.FirmNotice{
+		Subject: namelessSubject(&j.Filing, j.now), JobID: j.job, Kind: kind, Number: report.Reference(j.ID), CategoryName: j.category, Text: j.text,
+		EndsOn: j.endsAt.In(zone).Add(-time.Second).Format(time.DateOnly), Mailbox: keys.SealPadded(j.job, j.mailbox, mailboxSize), Token: j.link,
+	}
+	if j.Private() {
+		m.ReportTitle = j.category
+	} else {
+		m.Address, m.Photos = j.Address, j.photos
+	}
+	if kind == event.FirmEnded {
+		m.Token = ""
+	}
+	return m
+}
+
 func reportCreated(f *report.Filing) *event.ReportCreated {
 	return &event.ReportCreated{
 		Subject:    subject(f, f.Version, f.CreatedAt),

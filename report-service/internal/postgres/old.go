@@ -95,6 +95,7 @@ var removals = []string{
 	`delete from report_acts where report_id = any($1)`,
 	`delete from counter_reports where report_id = any($1)`,
 	`delete from external_refs where report_id = any($1)`,
+	`delete from firm_jobs where report_id = any($1)`,
 	`delete from abuse_reports where report_id = any($1)`,
 	`delete from duplicate_ends where original = any($1)`,
 	`delete from status_history where report_id = any($1) and correction is not null`,

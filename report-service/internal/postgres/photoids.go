@@ -64,7 +64,7 @@ func (s photoIDs) knownAs(id uuid.UUID) []uuid.UUID {
 // of keys.
 const firstKnownSQL = `order by array_position($1, p.id) limit 1`
 
-const photoColumns = `p.id, p.report_id, p.state, p.reason, p.alt, p.official, coalesce(p.width, 0), coalesce(p.height, 0), p.created_at, p.purpose = 'after'`
+const photoColumns = `p.id, p.report_id, p.state, p.reason, p.alt, p.official, coalesce(p.width, 0), coalesce(p.height, 0), p.created_at, p.purpose = 'after', p.hold`
 
 func scanPhoto(row pgx.CollectableRow) (report.Photo, error) {
 	p, err := pgx.RowToStructByPos[report.Photo](row)

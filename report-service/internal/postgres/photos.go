@@ -34,7 +34,7 @@ func NewPhotos(db *DB) *Photos {
 // and digest, which may be nil, is that of its bytes, known is that photo: there is
 // nothing to upload.
 func (s *Photos) CheckUpload(ctx context.Context, reportID, upload uuid.UUID, after bool, digest []byte, by report.User) (photo *report.Photo, err error) {
-	var f report.Filing
+	f := report.Filing{Report: report.Report{ID: reportID}}
 	var known bool
 	var ofReport, today int
 	q := query{args: []any{reportID, s.ids.uploadIDsOf(reportID, upload), by.ID, after}}
@@ -127,12 +127,12 @@ func (s *Photos) Add(ctx context.Context, u report.Upload, by report.User) (p re
 		if err != nil {
 			return err
 		}
-		p = report.Photo{ID: id, ReportID: u.ReportID, State: report.PhotoChecking, Alt: u.Alt, Official: city, CreatedAt: now, After: u.After}
+		p = report.Photo{ID: id, ReportID: u.ReportID, State: report.PhotoChecking, Alt: u.Alt, Official: city, CreatedAt: now, After: u.After, Hold: by.Holds()}
 		added = true
 		w.others.Queue(`
-			insert into photos (id, report_id, alt, official, bytes, digest, upload, created_at, changed_at, purpose)
-			values ($1, $2, $3, $4, $5, $6, $7, $8, $8, case when $9 then 'after' else '' end)`,
-			p.ID, u.ReportID, u.Alt, city, u.Bytes, s.digests(u)[0], u.Key, now, u.After)
+			insert into photos (id, report_id, alt, official, bytes, digest, upload, created_at, changed_at, purpose, hold)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $8, case when $9 then 'after' else '' end, $10)`,
+			p.ID, u.ReportID, u.Alt, city, u.Bytes, s.digests(u)[0], u.Key, now, u.After, p.Hold)
 		if city {
 			w.record(photoAct(u.ReportID, by, report.AddedPhoto, p.ID))
 		}
@@ -208,7 +208,7 @@ func (s *Photos) Get(ctx context.Context, id uuid.UUID, by report.User) (report.
 	seen := q.within(by.Reach(report.Read), "o")
 	return pgpool.One(ctx, s.db.pool, "select photo", report.ErrNoPhoto, scanPhoto, `
 		select `+photoColumns+` from (
-			select q.state = 'ready' as shown, q.id, q.report_id, q.reason, q.alt, q.official, q.width, q.height, q.created_at, q.purpose,
+			select q.state = 'ready' as shown, q.id, q.report_id, q.reason, q.alt, q.official, q.width, q.height, q.created_at, q.purpose, q.hold,
 				case when r.hidden_reason is not null and q.state = 'ready' then 'held' else q.state end as state
 			from photos q join reports r on r.id = q.report_id
 		) p join reports r on r.id = p.report_id left join reporters o on o.report_id = p.report_id
@@ -250,9 +250,18 @@ func (s *Photos) Remove(ctx context.Context, reportID, id uuid.UUID, by report.U
 	})
 }
 
-// Show shows a held photo. A shown one stays as it is.
+// Show shows a held photo, which a moderator does, unless a firm has added it. A shown one
+// stays as it is.
 func (s *Photos) Show(ctx context.Context, reportID, id uuid.UUID, by report.User) error {
-	return s.changePhotos(ctx, reportID, by, report.Moderate, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
+	ofFirm, err := pgpool.Value[bool](ctx, s.db.pool, "look whose photo it is", `select exists (select from photos where id = any($1) and hold)`, s.ids.knownAs(id))
+	if err != nil {
+		return err
+	}
+	needed := report.Moderate
+	if ofFirm {
+		needed = report.Handle
+	}
+	return s.changePhotos(ctx, reportID, by, needed, func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error {
 		p, err := s.ids.lock(ctx, tx, reportID, id)
 		if err != nil || p.State == report.PhotoReady {
 			return err

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
@@ -61,6 +62,9 @@ func (q *query) within(reach report.Reach, reporters string) string {
 		shown := `r.hidden_reason is null`
 		if private {
 			shown = unhiddenSQL
+		}
+		if _, id := reach.Scope.Job(); id != uuid.Nil {
+			shown += ` and r.id = ` + q.arg(id)
 		}
 		ways = append(ways, shown+` and `+fmt.Sprintf(inChargeSQL, `array(select d.id from departments d where d.code = any(`+q.arg(reach.Scope.Departments())+`))`))
 	} else if reach.Official {

@@ -55,12 +55,14 @@ func (r *readBatch) lock(id uuid.UUID) *lockedReport {
 }
 
 // lockWithin is lock for whoever acts within a scope. Unless it is the whole city, the report
-// has the department in charge.
+// has the department in charge; to a firm whose link has ended, none is.
 func (r *readBatch) lockWithin(id uuid.UUID, scope report.Scope) *lockedReport {
 	l := r.lock(id)
 	if !scope.City() {
 		var found bool
-		r.others.Queue(`select `+departmentSQL+` from reports r where r.id = $1`, id).QueryRow(optional(&found, &l.Department))
+		job, _ := scope.Job()
+		r.others.Queue(`select `+departmentSQL+` from reports r where r.id = $1 and ($2::uuid is null or `+openJobSQL+`)`, id, optionalKey(job)).
+			QueryRow(optional(&found, &l.Department))
 	}
 	return l
 }

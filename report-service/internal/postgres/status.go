@@ -118,6 +118,7 @@ func (c *statusChange) write(w *writeBatch) error {
 		case entry.To.Closed():
 			stopClock(&w.others, c.id)
 			w.others.Queue(endQuestionSQL, c.id, string(report.QuestionWithdrawn))
+			w.others.Queue(endJobSQL, c.id)
 			w.others.Queue(`
 				insert into duplicate_ends (original, status, note, closed_by)
 				select $1::uuid, $2::text, $3::text, $4::text where exists (select from reports where duplicate_of = $1)

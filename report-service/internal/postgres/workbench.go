@@ -69,6 +69,9 @@ func (s *Workbench) Details(ctx context.Context, id uuid.UUID, by report.User) (
 	if work.Intake, err = s.intake(ctx, id); err != nil {
 		return report.TaskDetails{}, err
 	}
+	if work.Job, err = s.job(ctx, id); err != nil {
+		return report.TaskDetails{}, err
+	}
 	return work, s.verdicts(ctx, &work, by)
 }
 
@@ -92,6 +95,15 @@ func (s *Workbench) intake(ctx context.Context, id uuid.UUID) (*report.Intake, e
 	return &in, nil
 }
 
+// job returns the last of a report that a firm got, or nil.
+func (s *Workbench) job(ctx context.Context, id uuid.UUID) (*report.Job, error) {
+	jobs, err := pgpool.Collect(ctx, s.db.pool, "select job", scanJob, jobsSQL+` where j.report_id = $1 order by j.sent_at desc limit 1`, id)
+	if err != nil || len(jobs) == 0 {
+		return nil, err
+	}
+	return &jobs[0].Job, nil
+}
+
 // Assign assigns a report to an official, a department, both or none. An
 // assignment that changes nothing is not recorded.
 func (s *Workbench) Assign(ctx context.Context, id uuid.UUID, a report.Assignment, by report.Official) error {
@@ -113,6 +125,7 @@ func (s *Workbench) Assign(ctx context.Context, id uuid.UUID, a report.Assignmen
 		case err != nil:
 			return fmt.Errorf("assign report: %w", err)
 		case tag.RowsAffected() > 0:
+			w.others.Queue(endJobElsewhereSQL, id)
 			w.record(act)
 		}
 		if by.Scope.City() {
@@ -145,6 +158,7 @@ func (s *Workbench) Forward(ctx context.Context, id uuid.UUID, department int32,
 			return fault.NewInvalid("/department_id", "must be another department than the one in charge")
 		}
 		w.others.Queue(`update reports set assignee_id = null, department_id = $2 where id = $1`, id, department)
+		w.others.Queue(endJobSQL, id)
 		w.record(actRow{reportID: id, by: by, kind: report.Forwarded, text: reason, department: department})
 		return nil
 	})

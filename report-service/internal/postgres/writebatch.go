@@ -291,7 +291,7 @@ func (w *writeBatch) queueActed(b *pgx.Batch) {
 		}
 	}
 	for _, a := range w.acts {
-		if a.by != system {
+		if job, _ := a.by.Scope.Job(); a.by != system && job == uuid.Nil {
 			ids = append(ids, key(a.reportID))
 		}
 	}

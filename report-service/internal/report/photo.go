@@ -88,6 +88,7 @@ type Photo struct {
 	Height    int
 	CreatedAt time.Time
 	After     bool // it shows the finished work
+	Hold      bool // an official has to show it, because a firm has added it
 }
 
 // PhotoID returns an id for a photo, made of 16 random bytes. It is a UUID of
@@ -141,6 +142,10 @@ func (u User) UploadsForCity(f *Filing, after bool) (city bool, err error) {
 	}
 	return city && (after || !f.ForCaller()), err
 }
+
+// Holds reports whether what u adds waits for an official: u is a firm, which the city does
+// not know well enough to let it publish.
+func (u User) Holds() bool { return u.Scope.job != uuid.Nil }
 
 // CheckAfter returns an error if a photo of the finished work may not be added by the city
 // or by the report's reporter.
@@ -222,7 +227,7 @@ func (p Photo) Judge(v Judgement) PhotoState {
 	switch {
 	case v.Reason != "":
 		return PhotoRefused
-	case v.Hold && !p.Official:
+	case v.Hold && !p.Official, p.Hold:
 		return PhotoHeld
 	}
 	return PhotoReady

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/cityconnect/cityconnect/platform/fault"
 )
 
@@ -18,13 +20,15 @@ var (
 	errModeratorsOnly  = fault.New(ModeratorsOnly, "only moderators hide, redact, restrict and show what residents wrote and uploaded")
 )
 
-// A Scope says whose reports an official or a connection works on: those of departments, by
-// their codes, or of the whole city, which is the zero value. Reports that no department has
+// A Scope says whose reports an official, a connection or a firm works on: those of departments,
+// by their codes, or of the whole city, which is the zero value. Reports that no department has
 // are every official's, and no connection's.
 type Scope struct {
 	codes      string // with spaces between
 	connection bool
 	private    bool // a connection's: with those that only the city sees
+	// Of a firm, which is like a connection for one report: the job by whose link it acts.
+	job, report uuid.UUID
 }
 
 // ScopeOf returns the scope of departments, at least one.
@@ -46,10 +50,14 @@ func (s Scope) Departments() []string { return strings.Fields(s.codes) }
 // only the city sees are in it.
 func (s Scope) Connection() (connection, private bool) { return s.connection, s.private }
 
+// Job returns the job by whose link a firm acts, and its report; zero for everybody else.
+func (s Scope) Job() (job, report uuid.UUID) { return s.job, s.report }
+
 // has reports whether s has f.
 func (s Scope) has(f *Filing) bool {
 	if s.connection {
-		return slices.Contains(s.Departments(), f.Department) && f.HiddenReason == "" && (s.private || !f.Private())
+		return slices.Contains(s.Departments(), f.Department) && f.HiddenReason == "" && (s.private || !f.Private()) &&
+			(s.report == uuid.Nil || s.report == f.ID)
 	}
 	return s.City() || f.Department == "" || slices.Contains(s.Departments(), f.Department)
 }

@@ -130,6 +130,9 @@ const (
 
 	SetExternalRef ActKind = "external_ref" // its number in the system of a connection
 
+	SentToFirm ActKind = "firm"       // what it says then is JobState.Act
+	JobEnded   ActKind = "firm_ended" // in time, without an official, before the firm was done
+
 	MarkedDuplicate   ActKind = "duplicate"
 	UnmarkedDuplicate ActKind = "no_duplicate"
 
@@ -181,6 +184,7 @@ type TaskDetails struct {
 	Application string
 	Imported    string  // its number in the system before, if it was imported from there; empty for all others
 	Intake      *Intake // nil for reports that nobody filed for somebody else
+	Job         *Job    // the last; nil for none
 	// Disputes are the verdicts of duplicates' reporters on which no official has decided.
 	Disputes []DuplicateVerdict
 }

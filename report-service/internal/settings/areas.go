@@ -156,7 +156,7 @@ func areasChanged(before, after []area.Area) map[string]any {
 			removed = append(removed, a.Code)
 		}
 	}
-	detail := present(map[string][]string{"added": added, "changed": changed, "removed": removed})
+	detail := Present(map[string][]string{"added": added, "changed": changed, "removed": removed})
 	if !slices.Equal(old, kept) {
 		detail["moved"] = true
 	}

@@ -41,7 +41,7 @@ func departmentsChanged(before, after []report.Department) map[string]any {
 			removed = append(removed, d.ID)
 		}
 	}
-	return present(map[string][]int32{"added": added, "changed": changed, "removed": removed})
+	return Present(map[string][]int32{"added": added, "changed": changed, "removed": removed})
 }
 
 // sameRoutes reports whether two lists have the same routes, each once, in any order.
@@ -52,7 +52,7 @@ func sameRoutes(a, b []report.Route) bool {
 // calendarChanged returns what differs between two calendars: the zone, the days of the
 // week, counted from Sunday, and the holidays.
 func calendarChanged(before, after calendar.Calendar) map[string]any {
-	detail := present(map[string][]string{
+	detail := Present(map[string][]string{
 		"holidays_added":   holidaysWithout(after, before),
 		"holidays_removed": holidaysWithout(before, after),
 	})
@@ -81,8 +81,8 @@ func holidaysWithout(c, other calendar.Calendar) (days []string) {
 	return days
 }
 
-// present returns the lists that are not empty.
-func present[T any](lists map[string][]T) map[string]any {
+// Present returns the lists that are not empty.
+func Present[T any](lists map[string][]T) map[string]any {
 	found := make(map[string]any)
 	for name, list := range lists {
 		if len(list) > 0 {

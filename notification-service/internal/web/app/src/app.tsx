@@ -47,6 +47,7 @@ const screens: Record<string, Screen> = {
     roles: ['official', 'moderator'],
   },
   ops: { title: 'console', view: lazily(async () => (await import('./screens/ops/console')).Console), roles: ['operator', 'auditor'] },
+  j: { title: 'report', view: lazily(async () => (await import('./screens/job')).JobScreen) },
   'sign-in': { title: 'sign-in', view: SignInScreen },
 };
 

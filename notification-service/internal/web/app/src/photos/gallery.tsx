@@ -64,6 +64,11 @@ export function Gallery({ report, folded = false, rights }: Props) {
               {t('redact')}
             </button>
           )}
+          {photo.state === 'held' && photo.official && rights && (
+            <button type="button" class="link" onClick={() => void open.show(photo)}>
+              {t('photos.show')}
+            </button>
+          )}
           {changes && (report.mine ? !photo.purpose : photo.official || rights === 'moderate') && (
             <button
               type="button"

@@ -31,6 +31,16 @@ export function createPhotos(report: string) {
     }
   };
 
+  /** Shows a photo that a firm has added. */
+  const show = async (photo: Photo) => {
+    try {
+      const params = { path: { id: report, photo_id: photo.id } };
+      photos.value = (await must(reportService.POST('/reports/{id}/photos/{photo_id}/show', { params }))).photos;
+    } catch (failure) {
+      error.value = failure;
+    }
+  };
+
   /** Keeps it current until the result is called. */
   const watch = () => {
     const checking = () => photos.value.some(({ state }) => state === 'checking');
@@ -58,5 +68,5 @@ export function createPhotos(report: string) {
     };
   };
 
-  return { photos, error, load, remove, watch };
+  return { photos, error, load, remove, show, watch };
 }

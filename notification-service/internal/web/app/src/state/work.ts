@@ -23,6 +23,9 @@ const REFRESH_MS = 200;
 /** How often others' votes may overtake a correction or a decision before it fails. */
 const MAX_TRIES = 5;
 
+/** The report that the reader has sent to a firm last: no event says so. */
+const sentToFirm = signal<{ id: string } | undefined>();
+
 /** Calls onTask with the report after each change. */
 export function createWork(id: string, onTask: (task: Task) => void) {
   const work = signal<Work | undefined>();
@@ -128,7 +131,8 @@ export function createWork(id: string, onTask: (task: Task) => void) {
     },
 
     watch() {
-      const ends = [watchFeed({ onEvents, onGap: refresh }), watchDialogue(id, refresh)];
+      const onFirm = (sent: { id: string } | undefined) => sent?.id === id && refresh();
+      const ends = [watchFeed({ onEvents, onGap: refresh }), watchDialogue(id, refresh), sentToFirm.subscribe(onFirm)];
       return () => ends.forEach((end) => end());
     },
   };
@@ -161,6 +165,12 @@ async function stillOwn(id: string): Promise<Task | undefined> {
 export async function forwardReport(id: string, department_id: number, reason: string): Promise<Task | undefined> {
   await must(reportService.POST('/reports/{id}/forward', { params: { path: { id } }, body: { department_id, reason } }));
   return stillOwn(id);
+}
+
+/** Asks a firm of the department in charge to repair it. */
+export async function sendToFirm(id: string, firm_id: string, text: string): Promise<void> {
+  await must(reportService.POST('/reports/{id}/firm', { params: { path: { id } }, body: { firm_id, text } }));
+  sentToFirm.value = { id };
 }
 
 /**

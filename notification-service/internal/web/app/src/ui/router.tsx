@@ -14,7 +14,7 @@ import { LocationProvider, useLocation } from 'preact-iso';
 import { readingPosition, type ReadingPosition } from './scroll';
 
 /** The first parts of the page's addresses; links to others leave the page. web.go has the same. */
-const PAGES = /^\/(?:$|\?|(?:reports|mine|settings|new|filed|queue|ops|sign-in)(?:$|[/?]))/;
+const PAGES = /^\/(?:$|\?|(?:reports|mine|settings|new|filed|queue|ops|j|sign-in)(?:$|[/?]))/;
 
 interface Entry {
   key: string;

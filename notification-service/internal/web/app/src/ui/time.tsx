@@ -43,6 +43,9 @@ export function dayName(date: Date): string {
   return new Intl.DateTimeFormat(language.value, { weekday: 'long', day: 'numeric', month: 'long' }).format(date);
 }
 
+/** The last day of what ends at a moment, which may be the midnight after it. */
+export const lastDay = (end: string) => dayName(new Date(Date.parse(end) - 1));
+
 /** A date of the city, such as 2026-12-11, as people name that day. */
 export function dayOf(date: string): string {
   const form: Intl.DateTimeFormatOptions = { weekday: 'long', day: 'numeric', month: 'long', timeZone: 'UTC' };

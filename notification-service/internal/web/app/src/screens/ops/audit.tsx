@@ -68,7 +68,8 @@ async function read(): Promise<Entry[]> {
       name: entry.actor_name,
       action: act(`settings ${entry.setting}`),
       about: changesOf(entry.detail),
-      href: href(`ops/${entry.setting}`),
+      // Firms are edited at the desk.
+      ...(entry.setting !== 'firms' && { href: href(`ops/${entry.setting}`) }),
     })),
   ];
   return entries.toSorted((a, b) => b.at.localeCompare(a.at));

@@ -26,7 +26,7 @@ export function Acts({ acts }: { acts: Act[] }) {
             key={act.at + act.action}
             class={act.text && !['move', 'reply', 'correct', 'keep'].includes(act.action) ? 'internal' : undefined}
           >
-            {!['overdue', 'expire'].includes(act.action) && (
+            {!['overdue', 'expire', 'firm_ended'].includes(act.action) && (
               <strong>{act.by.id === session.value?.sub ? t('audit.you') : act.by.id === 'system' ? t('acts.system') : act.by.name}</strong>
             )}{' '}
             <What act={act} />
@@ -59,6 +59,11 @@ function What({ act }: { act: Act }) {
     case 'correct':
     case 'note':
     case 'external_ref':
+    case 'firm':
+    case 'firm_accepted':
+    case 'firm_done':
+    case 'firm_cannot':
+    case 'firm_ended':
     case 'no_duplicate':
     case 'wait':
     case 'no_wait':

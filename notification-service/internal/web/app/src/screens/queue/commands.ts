@@ -1,6 +1,5 @@
 /** The commands of the desk: a row for each, which the shortcuts, the buttons and the help read. */
 import type { Word } from '../../lang/queue';
-import { isLimited } from '../../state/scope';
 import type { Desk } from './use-desk';
 
 interface Command {
@@ -9,8 +8,6 @@ interface Command {
   /** As the help shows them, if they have other names or there are more. */
   keys?: string[];
   help: Word;
-  /** Whether the reader's desk has the command; every desk does without it. */
-  here?(): boolean;
   /** Without it the command is always allowed. */
   allowed?(desk: Desk): unknown;
   run?(desk: Desk): void;
@@ -51,10 +48,10 @@ export const COMMANDS = {
   forward: {
     key: 'w',
     help: 'work.key.forward',
-    here: isLimited,
-    allowed: ({ task }) => task && isLimited(),
+    allowed: ({ task }) => task,
     run: ({ task, openDialog }) => openDialog({ name: 'forward', task: task! }),
   },
+  firm: { key: 'r', help: 'work.key.firm', run: () => document.querySelector<HTMLElement>('.firm-done')?.click() },
   merge: {
     key: 'd',
     help: 'work.key.merge',

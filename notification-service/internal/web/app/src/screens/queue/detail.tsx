@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 
-import type { Task } from '../../api/client';
+import type { Status, Task } from '../../api/client';
 import { Comments } from '../../comments/comments';
 import { OfficialPart } from '../../dialogue/official';
 import { number, t, tn } from '../../lang/queue';
@@ -10,7 +10,7 @@ import { Gallery } from '../../photos/gallery';
 import { categoryName } from '../../state/categories';
 import { config } from '../../state/config';
 import { areaName, loadWaiting, templates } from '../../state/desk';
-import { isElsewhere, isLimited, moderates } from '../../state/scope';
+import { isElsewhere, moderates } from '../../state/scope';
 import { movedTo, type Moved } from '../../state/undo';
 import { keepNote, noteOn } from '../../state/notes';
 import { assignmentOf, createWork, type OpenWork } from '../../state/work';
@@ -27,6 +27,7 @@ import { Acts } from './acts';
 import { Judged } from './verdict';
 import { Intake } from './caller';
 import { Duplicates } from './duplicates';
+import { FirmSaid } from './firm';
 import { Overdue } from './overdue';
 
 /** An official who walks through the list fast requests no report on the way. */
@@ -83,6 +84,10 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onCorrect,
   }, [!task]);
   const moved = useRef<Moved>(undefined);
   const lastComment = useRef<string>(undefined);
+  const changeStatus = async (seen: Task, status: Status, note: string) => {
+    const { version, transitions } = await open.changeStatus(seen, status, note);
+    moved.current = movedTo(status, [seen], () => version, transitions);
+  };
   return (
     <article class="stack" ref={article}>
       <div class="bar spread">
@@ -102,6 +107,14 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onCorrect,
       {task && (
         <>
           <Judged task={task} open={open} />
+          <FirmSaid
+            task={task}
+            job={open.work.value?.job}
+            onStatus={async (status) => {
+              await changeStatus(task, status, '');
+              if (moved.current) onMoved(moved.current);
+            }}
+          />
           <Head task={task} open={open} onCorrect={() => onCorrect(task)} />
           {task.abuse_reports > 0 && (
             <p class="note">
@@ -132,10 +145,7 @@ export function Detail({ id, task: listed, onTask, onMoved, onAssign, onCorrect,
             <StatusForm
               titled={false}
               open={{
-                async changeStatus(seen: Task, status, note) {
-                  const { version, transitions } = await open.changeStatus(seen, status, note);
-                  moved.current = movedTo(status, [seen], () => version, transitions);
-                },
+                changeStatus,
                 async reply(text) {
                   await open.reply(text);
                   // An official who replies has seen the comments above.
@@ -232,11 +242,9 @@ function Worker({
         <button type="button" class="link" aria-haspopup="dialog" onClick={onAssign}>
           {t('work.assign')}
         </button>
-        {isLimited() && (
-          <button type="button" class="link" aria-haspopup="dialog" onClick={onForward}>
-            {t('forward')}
-          </button>
-        )}
+        <button type="button" class="link" aria-haspopup="dialog" onClick={onForward}>
+          {t('forward')}
+        </button>
       </p>
       <External task={task} />
       <Due task={task} onAsk={onAsk} />

@@ -8,7 +8,7 @@ export function KeysDialog({ onClose }: { onClose(): void }) {
   return (
     <Modal title={t('work.keys')} onClose={onClose}>
       <dl class="keys-list">
-        {ROWS.filter(({ here }) => here?.() ?? true).map(({ key = '', keys = [key], help }) => (
+        {ROWS.map(({ key = '', keys = [key], help }) => (
           <div key={help}>
             <dt>
               {keys.map((key) => (

@@ -1,0 +1,1 @@
+import{a as t}from"./problem-Bsmt_mAt.js";import{t as r}from"./create-97Te_UTT.js";import"./i18n-59IGJUb3.js";function i({label:o,onForget:e}){return t("p",{class:"bar spread",role:"status",children:["✓ ",r("asset.at",{name:o}),t("button",{type:"button",class:"link",onClick:e,children:r("asset.forget")})]})}export{i as About};

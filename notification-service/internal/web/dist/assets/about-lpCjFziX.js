@@ -1,1 +1,0 @@
-import{a as t}from"./problem-CvAB_WYD.js";import{t as r}from"./create-Ck01oZaq.js";import"./i18n-o1iOBrcj.js";function i({label:o,onForget:e}){return t("p",{class:"bar spread",role:"status",children:["✓ ",r("asset.at",{name:o}),t("button",{type:"button",class:"link",onClick:e,children:r("asset.forget")})]})}export{i as About};

@@ -32,7 +32,7 @@ const demoDesk = "demo-"
 // give it to one of two departments: for the other one's official it is not there. The audit
 // does not count it, as no screen of its own shows it.
 func (p *play) keepApart(ctx context.Context, gateway *client.Client) (err error) {
-	p.heading("Two departments: what only the city sees is not there for the other one.")
+	p.heading("Two departments: what only the city sees is not there for the other one; a firm repairs for them.")
 	officials := make([]*client.Client, len(desks))
 	for i, d := range desks {
 		if officials[i], err = enterDesk(ctx, gateway, d.official, d.code); err != nil {
@@ -42,10 +42,6 @@ func (p *play) keepApart(ctx context.Context, gateway *client.Client) (err error
 	var own struct{ Scope string }
 	if err := officials[0].Do(ctx, http.MethodGet, "/reports/me", nil, &own); err != nil {
 		return fmt.Errorf("read an official's scope: %w", err)
-	}
-	if own.Scope != "department" {
-		fmt.Fprintln(p.out, "Officials work for the whole city here: with DESK_SCOPE=department the demo shows it.")
-		return nil
 	}
 	operator, err := gateway.SignIn(ctx, "Pavel", "operator", "")
 	if err != nil {
@@ -80,6 +76,13 @@ func (p *play) keepApart(ctx context.Context, gateway *client.Client) (err error
 	defer func() {
 		err = errors.Join(err, replace(context.WithoutCancel(ctx), before.Departments))
 	}()
+	if err := p.sendToFirm(ctx, gateway, officials[1], next+1); err != nil {
+		return err
+	}
+	if own.Scope != "department" {
+		fmt.Fprintln(p.out, "Officials work for the whole city here: with DESK_SCOPE=department the demo shows it.")
+		return nil
+	}
 	return p.lookAcross(ctx, officials[0], officials[1], next+1)
 }
 

@@ -11,7 +11,8 @@
 // notification does.
 //
 // In a city whose officials work for departments, a private report of one department is not
-// there for another one's official.
+// there for another one's official. If the stack has a mailbox, a report goes to a firm, which
+// says by the link in its mail that it is done.
 //
 // Some reports get photos that have a place in them, which must not be in what
 // everybody is served.

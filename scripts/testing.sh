@@ -34,6 +34,7 @@ begin() {
     chmod 755 "$TEST_DATA" # for the servers' own accounts
   fi
   trap finish EXIT
+  scripts/tool.sh gotestsum --version >/dev/null # two that build it at once find its file busy
   take_servers "$1"
   mend_broker 8>&- &
   mender=$!

@@ -26,7 +26,8 @@ type Of<Tag extends 'input' | 'textarea' | 'select'> = Labelled & { onValue(valu
 
 /** A line that a person fills in. One that is required takes no blanks alone. */
 export function Field({ onValue, label, hint, class: more, children, ...input }: Of<'input'>) {
-  const attributes = { ...(input.required && { pattern: '.*\\S.*' }), ...input } as JSX.IntrinsicElements['input'];
+  // An empty pattern is what would be left of one that goes, and takes nothing.
+  const attributes = { pattern: input.required ? '.*\\S.*' : '.*', ...input } as JSX.IntrinsicElements['input'];
   const field = <input {...attributes} onInput={(event) => onValue(event.currentTarget.value)} />;
   return <Labelled {...{ label, hint, class: more, children, field }} />;
 }

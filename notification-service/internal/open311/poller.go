@@ -58,15 +58,16 @@ type Number struct {
 }
 
 // A Poller reads both sides of each target every minute: which reports are the department's,
-// and what the target did. Any number of workers may run one; each target is read by one.
+// and what the target did. Any number of workers may run one. What two of them read at once,
+// when a poll takes longer than that minute, has its effect once.
 type Poller struct {
-	*Sender
+	sides
 	differences *prometheus.GaugeVec
 }
 
 // NewPoller returns a Poller of what a Sender sends.
 func NewPoller(sender *Sender, reg prometheus.Registerer) *Poller {
-	return &Poller{sender, promauto.With(reg).NewGaugeVec(prometheus.GaugeOpts{
+	return &Poller{sender.sides, promauto.With(reg).NewGaugeVec(prometheus.GaugeOpts{
 		Name: "open311_differences", Help: "Reports about which the city and the system of a department differ, in the whole database.",
 	}, []string{"kind"})}
 }

@@ -39,18 +39,23 @@ const (
 // A Sender sends the deliveries of the ledger that are requests of Open311. It is a
 // ledger.Channel.
 type Sender struct {
-	store     *Store
-	keys      *event.Keyring
-	client    *Client
-	city      *City
+	sides
 	publicURL string // of photos; empty for none
-	log       zerolog.Logger
+}
+
+// sides are what a Sender and a Poller ask.
+type sides struct {
+	store  *Store
+	keys   *event.Keyring
+	client *Client
+	city   *City
+	log    zerolog.Logger
 }
 
 // NewSender returns a Sender of the reports that report-service has at reportsURL. client makes
 // the requests to targets.
 func NewSender(store *Store, keys *event.Keyring, client *http.Client, reportsURL, publicURL string, log zerolog.Logger) *Sender {
-	return &Sender{store, keys, &Client{client}, NewCity(reportsURL), strings.TrimRight(publicURL, "/"), log}
+	return &Sender{sides{store, keys, &Client{client}, NewCity(reportsURL), log}, strings.TrimRight(publicURL, "/")}
 }
 
 // inFlight is how many requests a target has at once: few of these systems are fast.

@@ -19,7 +19,6 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/ledger"
 	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
-	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
@@ -39,7 +38,7 @@ func (s *Mails) Draft(ctx context.Context, d *ledger.Delivery) (email.Draft, err
 		return s.draftDisabled(ctx, d)
 	case email.EndpointFailing:
 		return s.draftFailing(ctx, d)
-	case email.FirmKind(event.FirmAsked), email.FirmKind(event.FirmReminded), email.FirmKind(event.FirmEnded):
+	case email.FirmAsked, email.FirmReminded, email.FirmEnded:
 		return s.draftFirm(ctx, d)
 	case email.TargetDiffers:
 		return s.draftDiffering(ctx, d)

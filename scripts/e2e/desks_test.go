@@ -127,9 +127,10 @@ func playDesks(t *testing.T, elsewhere, leak bool) world { //nolint:funlen // a 
 	}
 	w["olga about it"] = c.answersAbout(olga, concealed, true)
 	w["olga's moves"] = []string{c.answersOf(olga, http.MethodGet, "/reports/moves")}
+	live.await(t, 4) // two of her department, two of what she follows
 	w["olga's stream"] = live.lines()
 	replayed := c.listenTo(olga, "/notifications/stream", before.At)
-	replayed.await(t, 2)
+	replayed.await(t, 4)
 	w["olga's stream again"] = replayed.lines()
 	w["a webhook"] = other.said()
 	w["olga's mails"] = c.mailsTo("olga@mail.test", mails)

@@ -26,10 +26,10 @@ const (
 	maxAnswer = 16 << 20
 	// maxReason bounds what operators read of an error.
 	maxReason = 200
-	// maxPage is how many entries a page of a list has, for servers that have pages.
-	maxPage = 1000
+	// maxList is how many entries the specification lets a list without pages have.
+	maxList = 1000
 	// maxPages bounds what is read of a list at once.
-	maxPages = 100
+	maxPages = 1000
 	// requestTimeout bounds a request, as it does an attempt of a delivery.
 	requestTimeout = 15 * time.Second
 )
@@ -99,15 +99,45 @@ const searched = 15 * time.Minute
 // find searches for the request of a report that was sent at that time. Without one it
 // says whether it would have been found: whether the target shows the ids of reports.
 func (c *Client) find(ctx context.Context, t *Target, report string, sent time.Time) (number string, shown bool, a ledger.Answer) {
-	var out answers
-	a = c.call(ctx, t, http.MethodGet, "/requests", url.Values{"start_date": {stamp(sent.Add(-searched))}, "end_date": {stamp(sent.Add(searched))}}, &out)
-	for _, request := range out.Requests {
-		if bytes.Contains(request.All, []byte(report)) {
-			return request.Number, true, a
+	values, seen := url.Values{"start_date": {stamp(sent.Add(-searched))}, "end_date": {stamp(sent.Add(searched))}}, make(map[string]bool)
+	whole, a := c.pages(ctx, t, "/requests", values, func(page *answers) (entries int, more bool) {
+		for _, request := range page.Requests {
+			if bytes.Contains(request.All, []byte(report)) {
+				number = request.Number
+				return 0, false
+			}
+			shown = shown || bytes.Contains(request.All, []byte(idAttribute))
+			more = more || !seen[request.Number]
+			seen[request.Number] = true
 		}
-		shown = shown || bytes.Contains(request.All, []byte(idAttribute))
+		return len(page.Requests), more
+	})
+	return number, shown && whole, a
+}
+
+// pages reads a list to the page that has nothing new: an empty one, one that a target without
+// pages refuses, or the first again. take returns how many entries a page has, and whether one
+// of them is new. whole says that all were listed: a target without pages leaves the oldest out.
+func (c *Client) pages(ctx context.Context, t *Target, path string, values url.Values, take func(*answers) (entries int, more bool)) (whole bool, a ledger.Answer) {
+	entries := 0
+	for page := 1; page <= maxPages; page++ {
+		if page > 1 {
+			values.Set("page", strconv.Itoa(page))
+		}
+		var out answers
+		more, next := false, c.call(ctx, t, http.MethodGet, path, values, &out)
+		switch {
+		case next.Verdict == ledger.Delivered:
+			a = next
+			entries, more = take(&out)
+		case page == 1 || next.Status/100 != 4 || !saysNothing(next):
+			return false, next
+		}
+		if !more {
+			return entries < maxList, a
+		}
 	}
-	return "", shown && len(out.Requests) < maxPage, a
+	return false, a
 }
 
 // statuses returns the statuses, open or closed, of those of the numbers that the target knows.
@@ -124,25 +154,15 @@ func (c *Client) statuses(ctx context.Context, t *Target, numbers []string) (map
 // updates returns what the target says that it did between two times, in that order.
 func (c *Client) updates(ctx context.Context, t *Target, from, to time.Time) ([]Update, ledger.Answer) {
 	var all []Update
-	var a ledger.Answer
 	values := url.Values{"start_date": {stamp(from)}, "end_date": {stamp(to)}}
 	if t.Key != "" {
 		values.Set("api_key", t.Key)
 	}
-	for page := 1; page <= maxPages; page++ {
-		if page > 1 { // not every server knows the parameter
-			values.Set("page", strconv.Itoa(page))
-		}
-		var out answers
-		a = c.call(ctx, t, http.MethodGet, "/servicerequestupdates", values, &out)
-		repeated := page > 1 && !slices.ContainsFunc(out.Updates, func(u Update) bool { return !slices.Contains(all, u) })
-		if a.Verdict != ledger.Delivered || repeated {
-			break
-		}
-		if all = append(all, out.Updates...); len(out.Updates) < maxPage {
-			break
-		}
-	}
+	_, a := c.pages(ctx, t, "/servicerequestupdates", values, func(page *answers) (entries int, more bool) {
+		more = slices.ContainsFunc(page.Updates, func(u Update) bool { return !slices.Contains(all, u) })
+		all = append(all, page.Updates...)
+		return len(page.Updates), more
+	})
 	slices.SortStableFunc(all, func(a, b Update) int { return a.at().Compare(b.at()) })
 	return all, a
 }

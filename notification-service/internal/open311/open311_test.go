@@ -43,13 +43,17 @@ func TestARequestThatMayHaveArrived(t *testing.T) {
 		blind     bool // the target cannot be searched
 		repeats   bool
 		killed    bool // the worker, between sending and recording
-		others    bool // there is another request, which shows what a search finds
+		others    int  // other requests, which show what a search finds
+		page      int  // how many a list has at once, if it has pages
 		want      string
 		times     int
 	}{
 		"the answer is lost, and found":             {behaviour: "lose", want: "done", times: 1},
 		"it failed afterwards, and is found":        {behaviour: "fail after", want: "done", times: 1},
-		"it failed before, and others are found":    {behaviour: "fail", others: true, want: "done", times: 1},
+		"it failed before, and others are found":    {behaviour: "fail", others: 1, want: "done", times: 1},
+		"the answer is lost, and on a later page":   {behaviour: "lose", others: 5, page: 2, want: "done", times: 1},
+		"it failed before, and there are pages":     {behaviour: "fail", others: 5, page: 2, want: "done", times: 1},
+		"it failed before, and pages are refused":   {behaviour: "fail", others: 5, page: -1, want: "done", times: 1},
 		"it failed before, and nothing is there":    {behaviour: "fail", want: "unknown", times: 0},
 		"the answer is lost, and it cannot be seen": {behaviour: "lose", blind: true, want: "unknown", times: 1},
 		"the answer is lost, and it repeats":        {behaviour: "lose", blind: true, repeats: true, want: "done", times: 1},
@@ -61,11 +65,11 @@ func TestARequestThatMayHaveArrived(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.far.blind, w.far.repeats = tt.blind, tt.repeats
+			w.far.blind, w.far.repeats, w.far.page = tt.blind, tt.repeats, tt.page
 			w.target(func(target *open311.Target) { target.Repeats = tt.repeats })
 			id := w.city.add("pending", 2)
 			w.poll(w.poller())
-			if tt.others {
+			for range tt.others {
 				w.far.file(uuid.NewString())
 			}
 			if tt.killed { // what it had written down, and done
@@ -641,7 +645,7 @@ func (c *fakeCity) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// farPage is how many entries a page of a list has.
+// farPage is how many entries a page of a list of updates has.
 const farPage = 1000
 
 // A fakeTarget is the system of a department, which behaves as such systems do.
@@ -651,6 +655,7 @@ type fakeTarget struct {
 	blind   bool          // it has no list of requests
 	repeats bool
 	tokens  bool
+	page    int // how many entries a list of requests has; 0 for all, -1 refuses pages
 
 	mu       sync.Mutex
 	requests map[string]*filedRequest // by the id of the report
@@ -747,13 +752,20 @@ func (f *fakeTarget) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			f.numberOf(strings.TrimSuffix(strings.TrimPrefix(path, "/tokens/"), ".xml")))
 	case path == "/requests.xml" && f.blind:
 		w.WriteHeader(http.StatusInternalServerError) // as open311-adapter does
+	case path == "/requests.xml" && f.page < 0 && r.Form.Has("page"):
+		w.WriteHeader(http.StatusBadRequest)
 	case path == "/requests.xml":
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		fmt.Fprint(w, `<?xml version="1.0" encoding="utf-8"?><service_requests>`)
 		asked := strings.Split(r.Form.Get("service_request_id"), ",")
-		for id, r := range f.requests {
-			if !r.gone && (asked[0] == "" || slices.Contains(asked, r.number)) {
+		ids := slices.SortedFunc(maps.Keys(f.requests), func(a, b string) int { return cmp.Compare(f.requests[a].number, f.requests[b].number) })
+		if f.page > 0 {
+			page, _ := strconv.Atoi(cmp.Or(r.Form.Get("page"), "1"))
+			ids = ids[min(len(ids), (page-1)*f.page):min(len(ids), page*f.page)]
+		}
+		for _, id := range ids {
+			if r := f.requests[id]; !r.gone && (asked[0] == "" || slices.Contains(asked, r.number)) {
 				fmt.Fprintf(w, `<request><service_request_id>%s</service_request_id><status>%s</status><extended_attributes><cityconnect_id>%s</cityconnect_id></extended_attributes></request>`, r.number, r.status, id)
 			}
 		}

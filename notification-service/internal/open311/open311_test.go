@@ -186,6 +186,56 @@ func TestUpdatesOfSeveralPages(t *testing.T) {
 	}
 }
 
+// Workers send to one target and read it at the same time: each report is there once, and each
+// update came back once and in order.
+func TestSeveralWorkersShareATarget(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.target(nil)
+	ids := make([]uuid.UUID, 60)
+	for i := range ids {
+		ids[i] = w.city.add("pending", 2)
+	}
+	turn := 0
+	w.far.bad = func() string {
+		turn++
+		return map[int]string{0: "lose", 3: "fail after", 5: "busy"}[turn%7]
+	}
+	read := func() {
+		var polls sync.WaitGroup
+		for range 3 {
+			poller := w.poller()
+			polls.Go(func() {
+				for range 5 {
+					_, _ = w.pool.Exec(t.Context(), `update open311_targets set polled_at = null`)
+					if err := poller.Poll(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		polls.Wait()
+	}
+	read()
+	for range 3 {
+		w.start()
+	}
+	w.waitFor(`select count(*) = 60 from deliveries where state = 'done'`)
+	for _, id := range ids {
+		w.far.update(id.String(), "in_progress", "on our way")
+		w.far.update(id.String(), "fixed", "done")
+	}
+	read()
+	for _, id := range ids {
+		if got := w.far.filed()[id.String()]; got != 1 {
+			t.Errorf("the target has a report %d times, want once", got)
+		}
+		if got, want := strings.Join(w.city.all()[id].updates, ", "), "IN_PROGRESS on our way, FIXED done"; got != want {
+			t.Errorf("updates %q, want %q", got, want)
+		}
+	}
+}
+
 // Beyond the limit of its connection a poll waits for its turn.
 func TestTheConnectionIsLimited(t *testing.T) {
 	t.Parallel()

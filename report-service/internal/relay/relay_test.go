@@ -9,7 +9,8 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/shards"
 )
 
-// Everything arrives once and in order, and its result is recorded.
+// Everything arrives once and in order, and its result is recorded. A connection that a
+// starved broker ends may have what was not recorded published once more.
 func TestRelay(t *testing.T) {
 	t.Parallel()
 	pool, url := pgtest.Report(t), rabbittest.Vhost(t)
@@ -29,7 +30,7 @@ func TestRelay(t *testing.T) {
 		t.Errorf("Run: %v, want nil after cancelling", err)
 	}
 	_, doubled, inverted := arrived.figures()
-	if doubled != 0 || inverted != 0 {
-		t.Errorf("%d doubled, %d inverted; want none", doubled, inverted)
+	if most := int(r.State().Connects-1) * unrecorded; doubled > most || inverted != 0 {
+		t.Errorf("%d doubled, %d inverted; want at most %d and none", doubled, inverted, most)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,12 +18,50 @@ var ErrAddressRefused = errors.New("the address is not one that may be sent to")
 // ClassAddressRefused is the class of an address that may not be sent to.
 const ClassAddressRefused = "address_refused"
 
-// Classify returns the class of the error of a request, and a text for operators
-// that names no address.
-func Classify(ctx context.Context, err error) (class, text string) {
-	if errors.Is(err, ErrAddressRefused) {
-		return ClassAddressRefused, ErrAddressRefused.Error()
+// AnswerOf returns the answer to a response of HTTP, by its status:
+//
+//	2xx                      delivered
+//	408, 409, 5xx, 3xx       failed: sent again by the schedule
+//	401, 403, 404            failed: they concern the target, and people repair it
+//	429, 503 with a time     too many: sent again then, or by the schedule, and slower
+//	425                      too early: sent again then, without an attempt
+//	410                      gone
+//	any other                refused: this delivery will never be taken
+func AnswerOf(resp *http.Response) Answer {
+	a := Answer{Status: resp.StatusCode, Class: strconv.Itoa(resp.StatusCode/100) + "xx", Verdict: Refused}
+	after, asked := retryAfter(resp.Header.Get("Retry-After"), time.Now())
+	switch status := resp.StatusCode; {
+	case status >= 200 && status < 300:
+		a.Verdict = Delivered
+	case status == http.StatusTooEarly:
+		a.Verdict, a.After = TooEarly, after
+	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable && asked:
+		a.Verdict, a.After = TooMany, after
+	case status == http.StatusGone:
+		a.Verdict = Gone
+	case status >= 300 && status < 400, status >= 500, slices.Contains(failed, status):
+		a.Verdict = Failed
 	}
+	return a
+}
+
+// failed are the other statuses that AnswerOf does not take for a refusal.
+var failed = []int{http.StatusRequestTimeout, http.StatusConflict, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}
+
+// Unanswered returns the answer to a request of HTTP that err ended. Its text is for operators,
+// and names no address.
+func Unanswered(ctx context.Context, err error) Answer {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return Answer{Verdict: Unsent, Class: "stopped"}
+	}
+	if errors.Is(err, ErrAddressRefused) {
+		return Answer{Verdict: Refused, Class: ClassAddressRefused, Error: ErrAddressRefused.Error()}
+	}
+	class, text := classify(ctx, err)
+	return Answer{Verdict: Failed, Class: class, Error: text}
+}
+
+func classify(ctx context.Context, err error) (class, text string) {
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return "dns", "the name of the host could not be resolved"
 	}
@@ -39,9 +78,9 @@ func Classify(ctx context.Context, err error) (class, text string) {
 	return "connection", "the connection could not be made, or broke"
 }
 
-// RetryAfter reads the header of that name (RFC 9110 section 10.2.3): seconds,
+// retryAfter reads the header of that name (RFC 9110 section 10.2.3): seconds,
 // or a date.
-func RetryAfter(value string, now time.Time) (after time.Duration, ok bool) {
+func retryAfter(value string, now time.Time) (after time.Duration, ok bool) {
 	value = strings.TrimSpace(value)
 	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil {
 		return time.Duration(seconds) * time.Second, true

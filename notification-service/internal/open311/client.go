@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -203,24 +202,22 @@ func (c *Client) call(ctx context.Context, t *Target, method, path string, value
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		class, reason := ledger.Classify(ctx, err)
-		switch {
-		case class == ledger.ClassAddressRefused:
-			return ledger.Answer{Verdict: ledger.Refused, Class: class, Error: reason}
-		case posts && connected.Load():
-			return ledger.Answer{Verdict: ledger.Failed, Class: ledger.ClassUncertain, Error: reason}
-		case errors.Is(ctx.Err(), context.Canceled):
-			return ledger.Answer{Verdict: ledger.Unsent, Class: "stopped"}
+		a := ledger.Unanswered(ctx, err)
+		if posts && connected.Load() && a.Class != ledger.ClassAddressRefused {
+			a.Verdict, a.Class = ledger.Failed, ledger.ClassUncertain
 		}
-		return ledger.Answer{Verdict: ledger.Failed, Class: class, Error: reason}
+		return a
 	}
 	defer resp.Body.Close()
 	content, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	a := ledger.Answer{Status: resp.StatusCode, Class: strconv.Itoa(resp.StatusCode/100) + "xx"}
 	if err == nil {
 		err = xml.Unmarshal(content, out)
 	}
-	if a.Verdict, a.After = verdict(resp.StatusCode, resp.Header); a.Verdict != ledger.Delivered {
+	a := ledger.AnswerOf(resp)
+	if a.Verdict == ledger.Gone { // people repair it: its reports wait
+		a.Verdict = ledger.Failed
+	}
+	if a.Verdict != ledger.Delivered {
 		if len(out.Errors) > 0 {
 			a.Error = text.Shorten(text.CleanLine(strings.ToValidUTF8(out.Errors[0].Description, "")), maxReason)
 		}
@@ -236,25 +233,6 @@ func (c *Client) call(ctx context.Context, t *Target, method, path string, value
 		}
 	}
 	return a
-}
-
-// verdict returns the verdict on a status of HTTP. What people repair is tried again; what
-// is wrong with the report is not.
-func verdict(status int, header http.Header) (ledger.Verdict, time.Duration) {
-	after, asked := ledger.RetryAfter(header.Get("Retry-After"), time.Now())
-	switch {
-	case status >= 200 && status < 300:
-		return ledger.Delivered, 0
-	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable && asked:
-		return ledger.TooMany, after
-	case status >= 500, status >= 300 && status < 400:
-		return ledger.Failed, 0
-	}
-	switch status {
-	case http.StatusRequestTimeout, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone:
-		return ledger.Failed, 0
-	}
-	return ledger.Refused, 0
 }
 
 // mayHaveArrived reports whether a request that was answered so may have had its effect:

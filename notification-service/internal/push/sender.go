@@ -153,7 +153,7 @@ func (s *Sender) Send(ctx context.Context, d *ledger.Delivery) ledger.Answer {
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxRead)) // nobody reads more of it than its status
 	_ = res.Body.Close()
-	answer := answerOf(res.StatusCode, res.Header)
+	answer := answerOf(res)
 	switch {
 	case answer.Verdict == ledger.Gone:
 		if err := s.store.Drop(ctx, draft.Device.ID); err != nil {
@@ -184,34 +184,21 @@ func (s *Sender) logRefusal(d *ledger.Delivery, answer ledger.Answer, what strin
 	}
 }
 
-// answerOf returns the answer to a status of HTTP (RFC 8030 section 5, RFC 8292
-// section 4.2).
-//
-//	2xx                   delivered
-//	404, 410              gone: the device is removed
-//	401, 403              postponed: our key is not taken, and operators have to act
-//	429, 503 with a time  too many: sent again then, or by the schedule, and slower
-//	408, other 5xx, 3xx   failed: sent again by the schedule
-//	any other             refused: this push will never be taken
+// answerOf returns the answer to a response (RFC 8030 section 5, RFC 8292 section 4.2). Beyond
+// what every status of HTTP says, 404 and 410 say that the device is to be removed, and 401
+// and 403 that our key is not taken, and operators have to act.
 //
 // A key that is refused counts nothing against the push service: the address of a
 // device that subscribed with another key would otherwise stop everybody's pushes.
-func answerOf(status int, header http.Header) ledger.Answer {
-	a := ledger.Answer{Status: status, Class: strconv.Itoa(status/100) + "xx"}
-	after, asked := ledger.RetryAfter(header.Get("Retry-After"), time.Now())
+func answerOf(res *http.Response) ledger.Answer {
+	a := ledger.AnswerOf(res)
 	switch {
-	case status >= 200 && status < 300:
-		a.Verdict = ledger.Delivered
-	case status == http.StatusNotFound, status == http.StatusGone:
+	case res.StatusCode == http.StatusNotFound:
 		a.Verdict = ledger.Gone
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+	case res.StatusCode == http.StatusUnauthorized, res.StatusCode == http.StatusForbidden:
 		a.Verdict, a.Class = ledger.Postponed, classVAPID
-	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable && asked:
-		a.Verdict, a.After = ledger.TooMany, after
-	case status >= 500, status >= 300 && status < 400, status == http.StatusRequestTimeout:
-		a.Verdict = ledger.Failed
-	default:
-		a.Verdict, a.Class = ledger.Refused, classRefused
+	case a.Verdict == ledger.Refused:
+		a.Class = classRefused
 	}
 	return a
 }
@@ -222,15 +209,11 @@ func (s *Sender) failed(ctx context.Context, d *ledger.Delivery, err error) ledg
 	if _, sent := errors.AsType[*url.Error](err); !sent {
 		return s.unsent(ctx, d, errors.New("encrypt a push"))
 	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return ledger.Answer{Verdict: ledger.Unsent, Class: classStopped}
-	}
-	class, text := ledger.Classify(ctx, err)
-	if class == ledger.ClassAddressRefused {
+	a := ledger.Unanswered(ctx, err)
+	if a.Class == ledger.ClassAddressRefused {
 		s.refused.Add(d.Target, classRefused)
-		return ledger.Answer{Verdict: ledger.Refused, Class: class, Error: text}
 	}
-	return ledger.Answer{Verdict: ledger.Failed, Class: class, Error: text}
+	return a
 }
 
 // unsent cancels a delivery that is no longer wanted, and leaves it as it is

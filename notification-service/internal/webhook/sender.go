@@ -153,19 +153,12 @@ func (s *Sender) send(ctx context.Context, url string, signers []*standardwebhoo
 
 	resp, err := s.client.Do(req)
 	if err != nil {
-		if errors.Is(ctx.Err(), context.Canceled) {
-			return ledger.Answer{Verdict: ledger.Unsent, Class: "stopped"}
-		}
-		class, text := ledger.Classify(ctx, err)
-		if class == ledger.ClassAddressRefused {
-			return ledger.Answer{Verdict: ledger.Refused, Class: class, Error: text}
-		}
-		return ledger.Answer{Verdict: ledger.Failed, Class: class, Error: text}
+		return ledger.Unanswered(ctx, err)
 	}
 	defer resp.Body.Close()
 	defer time.AfterFunc(readTimeout, cut).Stop()
-	a := ledger.Answer{Status: resp.StatusCode, Class: strconv.Itoa(resp.StatusCode/100) + "xx", Response: readSome(resp.Body)}
-	a.Verdict, a.After = verdict(resp.StatusCode, resp.Header, now)
+	a := ledger.AnswerOf(resp)
+	a.Response = readSome(resp.Body)
 	return a
 }
 

@@ -16,13 +16,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
 	"github.com/cityconnect/cityconnect/platform/delay"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/forwarder"
+	"github.com/cityconnect/cityconnect/platform/program"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/reconciliation"
 	"github.com/cityconnect/cityconnect/platform/topology"
@@ -133,37 +133,23 @@ func lostQueues(ctx context.Context, database *pgxpool.Pool) (findings []topolog
 	return findings, err
 }
 
-// Run runs until ctx ends and everything in hand is settled.
+// Run runs until ctx ends and everything in hand is settled. Messages in hand are
+// forwarded until the last of the other parts has drained.
 func (r *Runner) Run(ctx context.Context) error {
-	// Messages in hand are forwarded until the last of the others has drained.
-	forwarderCtx, endForwarder := context.WithCancel(context.WithoutCancel(ctx))
-	defer endForwarder()
-	forwarding, forwarderCtx := errgroup.WithContext(forwarderCtx)
-	forwarding.Go(func() error { return r.forwarder.Run(forwarderCtx) })
-
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	context.AfterFunc(forwarderCtx, stop) // the others cannot work without it
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		if r.await != nil && r.await(ctx) != nil {
-			return nil // it ended before
-		}
-		return r.Consumer.Run(ctx)
-	})
+	parts := []program.Part{
+		r.consume, r.Checker.Run, r.archiver.Run, r.replayer.Run, r.letters.Run, r.Releaser.Run,
+		func(ctx context.Context) error { return RunUpkeep(ctx, r.database, r.log) },
+	}
 	for _, reconciler := range r.reconcile {
-		g.Go(func() error { return reconciler.Run(ctx) })
+		parts = append(parts, reconciler.Run)
 	}
-	g.Go(func() error { return r.Checker.Run(ctx) })
-	g.Go(func() error { return r.archiver.Run(ctx) })
-	g.Go(func() error { return r.replayer.Run(ctx) })
-	g.Go(func() error { return r.letters.Run(ctx) })
-	g.Go(func() error { return r.Releaser.Run(ctx) })
-	g.Go(func() error { return RunUpkeep(ctx, r.database, r.log) })
-	err := g.Wait()
-	endForwarder()
-	if forwardErr := forwarding.Wait(); err == nil {
-		err = forwardErr
+	return program.Run(ctx, parts, []program.Part{r.forwarder.Run})
+}
+
+// consume consumes once messages may be taken.
+func (r *Runner) consume(ctx context.Context) error {
+	if r.await != nil && r.await(ctx) != nil {
+		return nil // it ended before
 	}
-	return err
+	return r.Consumer.Run(ctx)
 }

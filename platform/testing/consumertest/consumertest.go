@@ -22,6 +22,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/delay"
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/forwarder"
+	"github.com/cityconnect/cityconnect/platform/program"
 	"github.com/cityconnect/cityconnect/platform/rabbit"
 	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 	"github.com/cityconnect/cityconnect/platform/testing/rabbittest"
@@ -195,31 +196,20 @@ func Assemble(url string, pool *pgxpool.Pool, log zerolog.Logger, reg *prometheu
 	return p, err
 }
 
-// Run consumes until ctx ends and everything has drained.
+// Run consumes until ctx ends and everything has drained. The consumer still moves its
+// messages in hand then.
 func (p *Process) Run(ctx context.Context) error {
-	backgroundCtx, end := context.WithCancel(context.WithoutCancel(ctx))
-	var background sync.WaitGroup
-	background.Go(func() { _ = p.forwarder.Run(backgroundCtx) })
-	background.Go(func() { _ = p.checker.Run(backgroundCtx) })
-	defer background.Wait()
-	defer end() // after the consumer, which still moves its messages in hand
-	var releasing sync.WaitGroup
-	defer releasing.Wait()
+	parts := []program.Part{p.Consumer.Run}
 	if p.releases {
-		releasing.Go(func() { _ = p.releaser.Run(ctx) })
+		parts = append(parts, p.releaser.Run)
 	}
-	return p.Consumer.Run(ctx)
+	return program.Run(ctx, parts, []program.Part{p.forwarder.Run, p.checker.Run})
 }
 
 // Replay runs a replayer with a forwarder of its own until ctx ends.
 func Replay(ctx context.Context, url string, letters *deadletter.Store, log zerolog.Logger) error {
 	fwd := forwarder.New(rabbit.Config{URL: url, Name: "test replay forwarder", Log: log}, prometheus.NewRegistry(), func(string, string) {})
-	backgroundCtx, end := context.WithCancel(context.WithoutCancel(ctx))
-	var background sync.WaitGroup
-	background.Go(func() { _ = fwd.Run(backgroundCtx) })
-	defer background.Wait()
-	defer end()
-	return deadletter.NewReplayer(letters, fwd, log).Run(ctx)
+	return program.Run(ctx, []program.Part{deadletter.NewReplayer(letters, fwd, log).Run}, []program.Part{fwd.Run})
 }
 
 // Eventually waits until check has nothing more to wish for.

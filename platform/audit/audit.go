@@ -26,21 +26,22 @@ type Entry struct {
 	DeadLetter *int64
 	Replay     *uuid.UUID
 	Queue      *string
-	Detail     json.RawMessage // nil is none
+	Detail     json.RawMessage
 }
 
-// Write writes e in the transaction of the act that it records.
-func Write(ctx context.Context, tx pgx.Tx, e Entry) error {
+// Write writes e, with detail as JSON, in the transaction of the act that it records. The
+// detail may be nil.
+func Write(ctx context.Context, tx pgx.Tx, e Entry, detail any) error {
 	if !slices.Contains(actions, e.Action) {
 		return fmt.Errorf("write audit: no action %q", e.Action)
 	}
-	if e.Detail == nil {
-		e.Detail = json.RawMessage("{}")
+	if detail == nil {
+		detail = struct{}{}
 	}
 	return pgpool.Exec(ctx, tx, "write audit", `
 		insert into operations_audit (actor, action, dead_letter_id, replay_id, queue, detail)
 		values ($1, $2, $3, $4, $5, $6)`,
-		e.Actor, e.Action, e.DeadLetter, e.Replay, e.Queue, e.Detail)
+		e.Actor, e.Action, e.DeadLetter, e.Replay, e.Queue, detail)
 }
 
 // List returns what operators did, the latest first, below id before; before 0

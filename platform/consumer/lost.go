@@ -2,9 +2,7 @@ package consumer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -33,10 +31,6 @@ const (
 type LostQueue struct {
 	Queue string
 	Since time.Time
-}
-
-type lostDetail struct {
-	Since time.Time `json:"since"`
 }
 
 // LostQueues returns the queues that were lost and whose messages nobody has said
@@ -74,11 +68,7 @@ func Republished(ctx context.Context, pool *pgxpool.Pool, actor string, since ti
 }
 
 func writeLoss(ctx context.Context, tx pgx.Tx, actor string, action audit.Action, queue string, since time.Time) error {
-	detail, err := json.Marshal(lostDetail{since.UTC().Truncate(time.Second)})
-	if err != nil {
-		return fmt.Errorf("encode loss of queue: %w", err)
-	}
-	return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: action, Queue: &queue, Detail: detail})
+	return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: action, Queue: &queue}, map[string]time.Time{"since": since.UTC().Truncate(time.Second)})
 }
 
 // noteExists takes what the broker says of a queue that this process reads. One

@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -131,11 +130,7 @@ func (s *store) changePool(ctx context.Context, actor, queue string, initial Poo
 		if err != nil {
 			return err
 		}
-		detail, err := json.Marshal(change)
-		if err != nil {
-			return fmt.Errorf("encode change of worker pool: %w", err)
-		}
-		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.ChangePool, Queue: &queue, Detail: detail})
+		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.ChangePool, Queue: &queue}, change)
 	})
 	return settings, err
 }

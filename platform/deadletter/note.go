@@ -2,7 +2,6 @@ package deadletter
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -82,9 +81,6 @@ func (s *Store) RemoveNote(ctx context.Context, actor string, c Cause, version i
 }
 
 func writeNoted(ctx context.Context, tx pgx.Tx, actor string, action audit.Action, c Cause) error {
-	detail, err := json.Marshal(map[string]string{"error_class": c.Class, "error_group": c.Group})
-	if err != nil {
-		return fmt.Errorf("encode audit: %w", err)
-	}
-	return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: action, Queue: &c.Queue, Detail: detail})
+	return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: action, Queue: &c.Queue},
+		map[string]string{"error_class": c.Class, "error_group": c.Group})
 }

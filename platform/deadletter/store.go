@@ -2,7 +2,6 @@ package deadletter
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -229,15 +228,11 @@ func (s *Store) discardPortion(ctx context.Context, actor string, selection Sele
 		if n == 0 {
 			return nil
 		}
-		detail, err := json.Marshal(map[string]any{"selection": selection, "reason": reason, "discarded": n})
-		if err != nil {
-			return fmt.Errorf("encode audit: %w", err)
-		}
-		entry := audit.Entry{Actor: actor, Action: audit.Discard, Detail: detail}
+		entry := audit.Entry{Actor: actor, Action: audit.Discard}
 		if len(selection.IDs) == 1 {
 			entry.DeadLetter = &selection.IDs[0]
 		}
-		return audit.Write(ctx, tx, entry)
+		return audit.Write(ctx, tx, entry, map[string]any{"selection": selection, "reason": reason, "discarded": n})
 	})
 	if err != nil {
 		return 0, 0, err
@@ -266,11 +261,7 @@ func (s *Store) Restore(ctx context.Context, actor string, id int64, reason stri
 		if tag.RowsAffected() == 0 {
 			return ErrNotDiscarded
 		}
-		detail, err := json.Marshal(map[string]string{"reason": reason})
-		if err != nil {
-			return fmt.Errorf("encode audit: %w", err)
-		}
-		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.Restore, DeadLetter: &id, Detail: detail})
+		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.Restore, DeadLetter: &id}, map[string]string{"reason": reason})
 	})
 	if failed, ok := errors.AsType[*pgconn.PgError](err); ok && failed.ConstraintName == "dead_letters_live" {
 		return ErrOpenAgain
@@ -299,11 +290,8 @@ func (s *Store) Edit(ctx context.Context, actor string, id int64, e Edit) (int64
 		if err != nil {
 			return err
 		}
-		detail, err := json.Marshal(map[string]any{"edited_as": child, "changes": e.Changes})
-		if err != nil {
-			return fmt.Errorf("encode audit: %w", err)
-		}
-		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.Edit, DeadLetter: &id, Detail: detail})
+		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.Edit, DeadLetter: &id},
+			map[string]any{"edited_as": child, "changes": e.Changes})
 	})
 	return child, err
 }

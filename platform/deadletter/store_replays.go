@@ -2,7 +2,6 @@ package deadletter
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -50,11 +49,7 @@ func (s *Store) CreateReplay(ctx context.Context, actor string, o ReplayRequest)
 		if err := startTaking(ctx, tx, &replay, o.Limit); err != nil {
 			return err
 		}
-		detail, err := json.Marshal(o)
-		if err != nil {
-			return fmt.Errorf("encode replay request: %w", err)
-		}
-		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.Replay, Replay: &replay.ID, Detail: detail})
+		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.Replay, Replay: &replay.ID}, o)
 	})
 	return replay, err
 }
@@ -253,7 +248,7 @@ func (s *Store) SetReplayState(ctx context.Context, actor string, id uuid.UUID, 
 				return err
 			}
 		}
-		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.Action("replay_" + state), Replay: &id})
+		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.Action("replay_" + state), Replay: &id}, nil)
 	})
 	if err != nil && !errors.Is(err, ErrEnded) {
 		return Replay{}, err

@@ -208,7 +208,8 @@ func (s *Store) Release(ctx context.Context, actor, queue, messageID string) err
 		if err = pgpool.Found(err, "release delayed message", ErrNotFound); err != nil {
 			return err
 		}
-		return note(ctx, tx, actor, audit.ReleaseDelayed, queue, map[string]any{"message_id": messageID, "due_at": was})
+		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.ReleaseDelayed, Queue: &queue},
+			map[string]any{"message_id": messageID, "due_at": was})
 	})
 }
 
@@ -232,14 +233,7 @@ func (s *Store) Cancel(ctx context.Context, actor, queue, messageID, reason stri
 		if tag.RowsAffected() == 0 {
 			return ErrHandled
 		}
-		return note(ctx, tx, actor, audit.CancelDelayed, queue, map[string]any{"message_id": messageID, "due_at": due, "reason": reason})
+		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.CancelDelayed, Queue: &queue},
+			map[string]any{"message_id": messageID, "due_at": due, "reason": reason})
 	})
-}
-
-func note(ctx context.Context, tx pgx.Tx, actor string, action audit.Action, queue string, detail map[string]any) error {
-	encoded, err := json.Marshal(detail)
-	if err != nil {
-		return fmt.Errorf("encode audit: %w", err)
-	}
-	return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: action, Queue: &queue, Detail: encoded})
 }

@@ -2,8 +2,6 @@ package reconciliation
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -43,11 +41,8 @@ type Closing struct {
 
 // ToOperations is the Audit of databases whose audit is operations_audit.
 func ToOperations(ctx context.Context, tx pgx.Tx, c Closing) error {
-	detail, err := json.Marshal(map[string]any{"group": c.Group, "message_ids": c.Messages, "reason": c.Reason})
-	if err != nil {
-		return fmt.Errorf("encode audit: %w", err)
-	}
-	return audit.Write(ctx, tx, audit.Entry{Actor: c.Actor, Action: audit.LossClose, Detail: detail})
+	return audit.Write(ctx, tx, audit.Entry{Actor: c.Actor, Action: audit.LossClose},
+		map[string]any{"group": c.Group, "message_ids": c.Messages, "reason": c.Reason})
 }
 
 // A Summary is what a group found out.

@@ -2,8 +2,6 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -14,13 +12,10 @@ import (
 // AuditSchedule writes what an operator did to a schedule into the log of all
 // that operators do.
 func AuditSchedule(ctx context.Context, tx pgx.Tx, act schedule.Act) error {
-	detail, err := json.Marshal(struct {
+	detail := struct {
 		Schedule string `json:"schedule"`
 		Period   string `json:"period,omitempty"`
 		Reason   string `json:"reason,omitempty"`
-	}{act.Job, act.Period, act.Reason})
-	if err != nil {
-		return fmt.Errorf("encode audit: %w", err)
-	}
-	return audit.Write(ctx, tx, audit.Entry{Actor: act.Actor, Action: audit.Action(act.Action), Detail: detail})
+	}{act.Job, act.Period, act.Reason}
+	return audit.Write(ctx, tx, audit.Entry{Actor: act.Actor, Action: audit.Action(act.Action)}, detail)
 }

@@ -2,7 +2,6 @@ package open311
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -95,11 +94,7 @@ func record(ctx context.Context, tx pgx.Tx, actor string, action audit.Action, t
 		}
 	}
 	detail["target"] = t.ID
-	encoded, err := json.Marshal(detail)
-	if err != nil {
-		return fmt.Errorf("encode audit of target: %w", err)
-	}
-	return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: action, Detail: encoded})
+	return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: action}, detail)
 }
 
 // Disable holds back what a target is to have, until an operator enables it.

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -72,11 +71,7 @@ func (s *Appearances) Set(ctx context.Context, actor string, a appearance.Appear
 		if err != nil {
 			return fmt.Errorf("write appearance: %w", err)
 		}
-		detail, err := json.Marshal(map[string]any{"colour": a.Colour, "words": a.Words})
-		if err != nil {
-			return err
-		}
-		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.Appearance, Detail: detail})
+		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.Appearance}, map[string]any{"colour": a.Colour, "words": a.Words})
 	})
 	if err == nil {
 		s.mu.Lock()

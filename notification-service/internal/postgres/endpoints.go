@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -293,11 +292,7 @@ func disable(ctx context.Context, tx pgx.Tx, id uuid.UUID, reason webhook.Reason
 // auditWebhook notes what an operator did to an endpoint.
 func auditWebhook(ctx context.Context, tx pgx.Tx, actor string, action audit.Action, endpoint uuid.UUID, detail map[string]any) error {
 	detail["endpoint"] = endpoint
-	encoded, err := json.Marshal(detail)
-	if err != nil {
-		return fmt.Errorf("encode audit of webhook: %w", err)
-	}
-	return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: action, Detail: encoded})
+	return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: action}, detail)
 }
 
 // registrationDetail is what the audit log keeps of a registration. An address

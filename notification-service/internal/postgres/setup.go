@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -45,10 +44,6 @@ func (s *Setups) Set(ctx context.Context, actor string, done []string) error {
 		if err != nil {
 			return fmt.Errorf("write setup: %w", err)
 		}
-		detail, err := json.Marshal(map[string]any{"done": done})
-		if err != nil {
-			return err
-		}
-		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.Setup, Detail: detail})
+		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.Setup}, map[string]any{"done": done})
 	})
 }

@@ -119,58 +119,29 @@ func clip(s string) string {
 // A Parker keeps messages until a time; delay.Releaser is one.
 type Parker interface {
 	// Park keeps those of messages from queue whose time has not come, and
-	// returns what became of each, by its id.
-	Park(ctx context.Context, queue string, messages []delay.Message) (map[string]delay.Outcome, error)
-	// ParkAgain is Park for messages that may have come from the Parker just now.
-	ParkAgain(ctx context.Context, queue string, messages []delay.Message) (map[string]delay.Outcome, error)
+	// returns what became of each, by its id. With again they may have come from the
+	// Parker just now.
+	Park(ctx context.Context, queue string, messages []delay.Message, again bool) (map[string]delay.Outcome, error)
 }
 
 // park keeps back the jobs of a batch whose time has not come, and returns the
 // others, which are to be handled now.
 func (h *handler) park(work context.Context, batch []*job) (now []*job) {
-	var early []*job
-	for _, j := range batch {
-		if j.err == nil && !j.notBefore.IsZero() {
-			early = append(early, j)
-		}
-	}
-	if early == nil { // as most batches
+	isEarly := func(j *job) bool { return j.err == nil && !j.notBefore.IsZero() }
+	if !slices.ContainsFunc(batch, isEarly) { // as in most batches
 		return batch
 	}
+	var early []*job
+	var messages []delay.Message
 	for _, j := range batch {
-		if j.err != nil || j.notBefore.IsZero() {
+		if isEarly(j) {
+			early, messages = append(early, j), append(messages, delay.NewMessage(j.d, j.notBefore))
+		} else {
 			now = append(now, j)
 		}
 	}
-	return append(now, h.parkAll(work, early)...)
-}
-
-// parkAll parks jobs in one transaction, or if that fails one by one, so that
-// each fails for its own reason. It returns those whose time has come.
-func (h *handler) parkAll(work context.Context, jobs []*job) (due []*job) {
-	messages := make([]delay.Message, len(jobs))
-	for i, j := range jobs {
-		messages[i] = delay.NewMessage(j.d, j.notBefore)
-	}
-	var outcomes map[string]delay.Outcome
-	err := h.withDatabase(work, func(ctx context.Context, _ bool) (err error) {
-		outcomes, err = h.parker.Park(ctx, h.queue, messages)
-		return err
-	})
-	switch {
-	case errors.Is(err, errStopped):
-		return nil
-	case err != nil && len(jobs) == 1:
-		h.fail(work, jobs[0], err)
-		return nil
-	case err != nil:
-		for _, j := range jobs {
-			due = append(due, h.parkAll(work, []*job{j})...)
-		}
-		return due
-	}
-	for _, j := range jobs {
-		switch outcomes[j.msg.ID] {
+	h.parkAll(work, early, messages, false, func(j *job, outcome delay.Outcome) {
+		switch outcome {
 		case delay.Parked:
 			h.metrics.parked.WithLabelValues(h.queue).Inc()
 			h.acks.done(j)
@@ -179,8 +150,35 @@ func (h *handler) parkAll(work context.Context, jobs []*job) (due []*job) {
 		case delay.Full:
 			h.fail(work, j, failure.Refuse("as many messages wait until a time as DELAY_MAX allows"))
 		default:
-			due = append(due, j)
+			now = append(now, j)
 		}
+	})
+	return now
+}
+
+// parkAll parks messages, which are those of jobs, in one transaction, or if that fails
+// one by one, so that each fails for its own reason. It passes what became of the others
+// to settle. stopped is that of applyBatch.
+func (h *handler) parkAll(work context.Context, jobs []*job, messages []delay.Message, again bool, settle func(*job, delay.Outcome)) (stopped bool) {
+	var outcomes map[string]delay.Outcome
+	err := h.withDatabase(work, func(ctx context.Context, _ bool) (err error) {
+		outcomes, err = h.parker.Park(ctx, h.queue, messages, again)
+		return err
+	})
+	switch {
+	case errors.Is(err, errStopped):
+		return true
+	case err != nil && len(jobs) == 1:
+		h.fail(work, jobs[0], err)
+		return false
+	case err != nil:
+		for i := range jobs {
+			stopped = h.parkAll(work, jobs[i:i+1], messages[i:i+1], again, settle) || stopped
+		}
+		return stopped
 	}
-	return due
+	for _, j := range jobs {
+		settle(j, outcomes[j.msg.ID])
+	}
+	return false
 }

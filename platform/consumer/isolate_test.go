@@ -72,11 +72,7 @@ func (e *eachRecorder) ApplyEach(_ context.Context, _ string, batch []Message, f
 // A lot parks all messages.
 type lot struct{ parked []string }
 
-func (l *lot) Park(ctx context.Context, queue string, messages []delay.Message) (map[string]delay.Outcome, error) {
-	return l.ParkAgain(ctx, queue, messages)
-}
-
-func (l *lot) ParkAgain(_ context.Context, _ string, messages []delay.Message) (map[string]delay.Outcome, error) {
+func (l *lot) Park(_ context.Context, _ string, messages []delay.Message, _ bool) (map[string]delay.Outcome, error) {
 	outcomes := make(map[string]delay.Outcome)
 	for _, m := range messages {
 		l.parked = append(l.parked, m.ID)

@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -139,29 +138,11 @@ func (h *handler) parkEarly(work context.Context, jobs []*job, at time.Time) (no
 		d.Headers[failure.WaitedHeader] = (waited + wait).Milliseconds()
 		messages[i] = delay.NewMessage(&d, at.Add(wait))
 	}
-	var outcomes map[string]delay.Outcome
-	err := h.withDatabase(work, func(ctx context.Context, _ bool) (err error) {
-		outcomes, err = h.parker.ParkAgain(ctx, h.queue, messages)
-		return err
-	})
-	switch {
-	case errors.Is(err, errStopped):
-		return nil, true
-	case err != nil && len(jobs) == 1:
-		h.fail(work, jobs[0], err)
-		return nil, false
-	case err != nil:
-		for _, j := range jobs {
-			due, cut := h.parkEarly(work, []*job{j}, at)
-			now, stopped = append(now, due...), stopped || cut
-		}
-		return now, stopped
-	}
-	for _, j := range jobs {
-		if outcomes[j.msg.ID] != delay.Parked {
-			j.waitsNoMore = outcomes[j.msg.ID] != delay.Due
+	stopped = h.parkAll(work, jobs, messages, true, func(j *job, outcome delay.Outcome) {
+		if outcome != delay.Parked {
+			j.waitsNoMore = outcome != delay.Due
 			now = append(now, j)
-			continue
+			return
 		}
 		h.metrics.early.WithLabelValues(h.queue).Inc()
 		h.about(h.log.Debug(), j).Msg("the message before this one has not had its effect, it is parked")
@@ -169,8 +150,8 @@ func (h *handler) parkEarly(work context.Context, jobs []*job, at time.Time) (no
 			h.finish(work, j)
 		}
 		h.acks.done(j)
-	}
-	return now, false
+	})
+	return now, stopped
 }
 
 // noteWaits counts jobs that are done and had to wait for the message before them, and

@@ -247,7 +247,7 @@ func TestParkAgain(t *testing.T) {
 	go func() { ended <- releaser.Run(ctx) }()
 	m := delay.Message{ID: "m", Type: string(event.VoteReceivedKey), Body: []byte("{}"), Headers: []byte("{}")}
 	err := park(&m, func(m delay.Message) (map[string]delay.Outcome, error) {
-		return releaser.Park(ctx, queue, []delay.Message{m})
+		return releaser.Park(ctx, queue, []delay.Message{m}, false)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -100,18 +100,9 @@ func NewReleaser(cfg Config, store *Store, fwd Forwarder, unroutable func(exchan
 }
 
 // Park keeps those of messages from queue whose time has not come, and returns
-// what became of each, by its id.
-func (r *Releaser) Park(ctx context.Context, queue string, messages []Message) (map[string]Outcome, error) {
-	return r.park(ctx, queue, messages, false)
-}
-
-// ParkAgain is Park for messages that may have been released just now, and whose
-// time is another since.
-func (r *Releaser) ParkAgain(ctx context.Context, queue string, messages []Message) (map[string]Outcome, error) {
-	return r.park(ctx, queue, messages, true)
-}
-
-func (r *Releaser) park(ctx context.Context, queue string, messages []Message, again bool) (map[string]Outcome, error) {
+// what became of each, by its id. With again they may have been released just now, and
+// their time is another since.
+func (r *Releaser) Park(ctx context.Context, queue string, messages []Message, again bool) (map[string]Outcome, error) {
 	r.mu.Lock()
 	full := r.count+len(messages) > r.max
 	r.mu.Unlock()
@@ -197,7 +188,7 @@ func (r *Releaser) step(ctx context.Context) (more bool, err error) {
 	if err != nil || len(messages) == 0 {
 		return false, err
 	}
-	confirmed, refused, err := r.publish(ctx, messages)
+	confirmed, refused, others, err := r.publish(ctx, messages)
 	// Messages in hand are finished also when the releaser is stopped.
 	endCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
@@ -210,24 +201,27 @@ func (r *Releaser) step(ctx context.Context) (more bool, err error) {
 			Msg("no queue takes delayed messages, will retry")
 		err = errors.Join(err, r.store.postpone(endCtx, r.owner, refused, postponed))
 	}
-	if rest := len(messages) - len(confirmed) - len(refused); rest > 0 { // claimed, and free for all again
-		err = errors.Join(err, r.store.postpone(endCtx, r.owner, without(messages, confirmed, refused), 0))
+	if len(others) > 0 { // claimed, and free for all again
+		err = errors.Join(err, r.store.postpone(endCtx, r.owner, others, 0))
 	}
 	return len(messages) == claimLimit, err
 }
 
 // publish publishes messages, the oldest first, and returns which the broker
 // has confirmed, and which no queue takes. The error has the reason for the others.
-func (r *Releaser) publish(ctx context.Context, messages []claimed) (confirmed, refused []claimed, err error) {
+func (r *Releaser) publish(ctx context.Context, messages []claimed) (confirmed, refused, others []claimed, err error) {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	began := time.Now()
 	var mu sync.Mutex
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(publishAtOnce)
-	for _, m := range messages {
+	for i, m := range messages {
 		if err := r.limiter.Wait(ctx); err != nil {
-			break // the rest is claimed again
+			mu.Lock()
+			others = append(others, messages[i:]...)
+			mu.Unlock()
+			break
 		}
 		g.Go(func() error {
 			err := r.forwarder.Publish(ctx, "", m.Queue, m.publishing())
@@ -243,11 +237,12 @@ func (r *Releaser) publish(ctx context.Context, messages []claimed) (confirmed, 
 				refused = append(refused, m)
 				return nil
 			}
+			others = append(others, m)
 			return err
 		})
 	}
 	err = g.Wait()
-	return confirmed, refused, err
+	return confirmed, refused, others, err
 }
 
 // publishAtOnce is how many messages may be unconfirmed.
@@ -259,23 +254,6 @@ func (m *claimed) publishing() amqp.Publishing {
 	headers := deadletter.DecodeHeaders(m.Headers)
 	delete(headers, event.NotBeforeHeader)
 	return m.Properties.Publishing(m.ID, m.Type, m.Body, headers)
-}
-
-// without returns those of messages that are in neither list.
-func without(messages []claimed, lists ...[]claimed) (rest []claimed) {
-	type key struct{ queue, id string }
-	gone := make(map[key]bool)
-	for _, list := range lists {
-		for _, m := range list {
-			gone[key{m.Queue, m.ID}] = true
-		}
-	}
-	for _, m := range messages {
-		if !gone[key{m.Queue, m.ID}] {
-			rest = append(rest, m)
-		}
-	}
-	return rest
 }
 
 // follow counts waiting messages until ctx ends.

@@ -69,34 +69,62 @@ func account(name string) (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }
 
-// folder makes dir for a server that runs under owner, and returns its real
-// path. Where the owner cannot reach dir (a clone under /root, say), the folder
-// is in /var/tmp and dir is a link to it.
-func folder(dir string, owner *syscall.Credential) (string, error) {
-	dir, err := filepath.Abs(dir)
+// command prepares a program that runs in dir under the account of that name, as a
+// process group of its own.
+func command(ctx context.Context, name, dir, path string, args ...string) (*exec.Cmd, error) {
+	owner, err := account(name)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	parent := filepath.Dir(dir)
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Dir = dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner, Setpgid: true}
+	return cmd, nil
+}
+
+// execute runs a command to its end, unless it could not be prepared. Its error has what
+// the command has written.
+func execute(cmd *exec.Cmd, err error) error {
+	if err != nil {
+		return err
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", filepath.Base(cmd.Path), err, out)
+	}
+	return nil
+}
+
+// folder makes dir for a server that runs under the account of that name, and makes dir its
+// real path. Where the account cannot reach dir (a clone under /root, say), the folder
+// is in /var/tmp and dir is a link to it.
+func folder(dir *string, name string) (owner *syscall.Credential, err error) {
+	if owner, err = account(name); err != nil {
+		return nil, err
+	}
+	if *dir, err = filepath.Abs(*dir); err != nil {
+		return nil, err
+	}
+	parent := filepath.Dir(*dir)
 	if err := os.MkdirAll(parent, 0o755); err != nil { //nolint:gosec // the folder itself is closed, below
-		return "", err
+		return nil, err
 	}
-	if _, err := os.Lstat(dir); os.IsNotExist(err) {
+	if _, err := os.Lstat(*dir); os.IsNotExist(err) {
 		look := exec.CommandContext(context.Background(), "test", "-x", parent)
 		look.SysProcAttr = &syscall.SysProcAttr{Credential: owner}
 		if look.Run() == nil {
-			err = os.Mkdir(dir, 0o700)
+			err = os.Mkdir(*dir, 0o700)
 		} else {
 			var elsewhere string
 			if elsewhere, err = os.MkdirTemp("/var/tmp", "cityconnect."); err == nil {
-				err = os.Symlink(elsewhere, dir)
+				err = os.Symlink(elsewhere, *dir)
 			}
 		}
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 	}
-	return filepath.EvalSymlinks(dir)
+	*dir, err = filepath.EvalSymlinks(*dir)
+	return owner, err
 }
 
 // give makes owner that of dir and all that is in it, which is closed to others.

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -44,11 +43,8 @@ func (p *Patroni) own() PatroniPorts { return p.Cluster[p.Number-1] }
 
 // PrepareEtcd makes the folder of the node's member of etcd. Its data stays.
 func (p *Patroni) PrepareEtcd() error {
-	owner, err := account(etcdAccount)
+	owner, err := folder(&p.Dir, etcdAccount)
 	if err != nil {
-		return err
-	}
-	if p.Dir, err = folder(p.Dir, owner); err != nil {
 		return err
 	}
 	return give(p.Dir, owner)
@@ -61,23 +57,20 @@ func (p *Patroni) Etcd() (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	owner, err := account(etcdAccount)
-	if err != nil {
-		return nil, err
-	}
 	members := make([]string, 0, len(p.Cluster))
 	for i, ports := range p.Cluster {
 		members = append(members, fmt.Sprintf("postgres-%d=%s", i+1, local(ports.EtcdPeers)))
 	}
-	cmd := exec.CommandContext(context.Background(), filepath.Join(folder, "etcd"), "--name="+p.Name(), "--data-dir="+filepath.Join(p.Dir, "data"),
+	cmd, err := command(context.Background(), etcdAccount, p.Dir, filepath.Join(folder, "etcd"), "--name="+p.Name(), "--data-dir="+filepath.Join(p.Dir, "data"),
 		"--listen-client-urls="+local(p.own().Etcd), "--advertise-client-urls="+local(p.own().Etcd),
 		"--listen-peer-urls="+local(p.own().EtcdPeers), "--initial-advertise-peer-urls="+local(p.own().EtcdPeers),
 		"--initial-cluster="+strings.Join(members, ","), "--initial-cluster-state=new",
 		"--heartbeat-interval=200", "--election-timeout=2000",
 		"--auto-compaction-mode=periodic", "--auto-compaction-retention=1h", "--logger=zap", "--log-level=warn")
-	cmd.Dir = p.Dir
+	if err != nil {
+		return nil, err
+	}
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.Dir}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner, Setpgid: true}
 	return cmd, nil
 }
 
@@ -89,11 +82,8 @@ func (p *Patroni) EtcdReady(ctx context.Context) error {
 // Prepare makes the folder and writes the node's whole configuration. Its data
 // stays: Patroni makes it, on one node, and copies it to the others.
 func (p *Patroni) Prepare(ctx context.Context) error {
-	owner, err := account(postgresAccount)
+	owner, err := folder(&p.Dir, postgresAccount)
 	if err != nil {
-		return err
-	}
-	if p.Dir, err = folder(p.Dir, owner); err != nil {
 		return err
 	}
 	shared, err := os.ReadFile(p.Settings)
@@ -117,8 +107,8 @@ func (p *Patroni) Prepare(ctx context.Context) error {
 		if err := os.RemoveAll(p.unpacked()); err != nil {
 			return err
 		}
-		if out, err := exec.CommandContext(ctx, "dpkg-deb", "--extract", p.Program, p.unpacked()).CombinedOutput(); err != nil {
-			return fmt.Errorf("unpack %s: %w: %s", p.Program, err, out)
+		if err := execute(exec.CommandContext(ctx, "dpkg-deb", "--extract", p.Program, p.unpacked()), nil); err != nil {
+			return err
 		}
 		if err := give(p.unpacked(), owner); err != nil {
 			return err
@@ -163,10 +153,6 @@ func (p *Patroni) settings() ([]byte, error) {
 // PostgreSQL, which is not its child; Processes of a Postgres in the same folder
 // lists it.
 func (p *Patroni) Command() (*exec.Cmd, error) {
-	owner, err := account(postgresAccount)
-	if err != nil {
-		return nil, err
-	}
 	// Nothing else of our environment: a PGPASSWORD would be taken instead of the
 	// passwords that are configured.
 	environment := []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HOME=" + p.Dir}
@@ -175,9 +161,11 @@ func (p *Patroni) Command() (*exec.Cmd, error) {
 		args = []string{"/usr/bin/python3", "-m", "patroni", p.config()}
 		environment = append(environment, "PYTHONPATH="+filepath.Join(p.unpacked(), "usr/lib/python3/dist-packages"))
 	}
-	cmd := exec.CommandContext(context.Background(), args[0], args[1:]...)
-	cmd.Dir, cmd.Env = p.Dir, environment
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner, Setpgid: true}
+	cmd, err := command(context.Background(), postgresAccount, p.Dir, args[0], args[1:]...)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Env = environment
 	return cmd, nil
 }
 

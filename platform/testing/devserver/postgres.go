@@ -51,11 +51,8 @@ func major(folder string) int {
 // Prepare makes the folder and an empty cluster in it, unless they are there, and
 // ends the remaining processes of a server whose main process was killed.
 func (p *Postgres) Prepare(ctx context.Context) error {
-	owner, err := account(postgresAccount)
+	owner, err := folder(&p.Dir, postgresAccount)
 	if err != nil {
-		return err
-	}
-	if p.Dir, err = folder(p.Dir, owner); err != nil {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(p.data(), "PG_VERSION")); err == nil {
@@ -77,12 +74,8 @@ func (p *Postgres) Prepare(ctx context.Context) error {
 	if err := errors.Join(os.RemoveAll(making), p.TLS.write(p.Dir), p.makeArchive(), give(p.Dir, owner)); err != nil {
 		return err
 	}
-	initdb, err := p.program(ctx, "initdb", args...)
-	if err != nil {
+	if err := execute(p.program(ctx, "initdb", args...)); err != nil {
 		return err
-	}
-	if out, err := initdb.CombinedOutput(); err != nil {
-		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
 	return os.Rename(making, p.data())
 }
@@ -90,25 +83,15 @@ func (p *Postgres) Prepare(ctx context.Context) error {
 // PrepareStandby makes the folder with a copy of primary, which runs, and which
 // the server will follow from its start on.
 func (p *Postgres) PrepareStandby(ctx context.Context, primary *Postgres) error {
-	owner, err := account(postgresAccount)
+	owner, err := folder(&p.Dir, postgresAccount)
 	if err != nil {
-		return err
-	}
-	if p.Dir, err = folder(p.Dir, owner); err != nil {
 		return err
 	}
 	if err := give(p.Dir, owner); err != nil {
 		return err
 	}
-	copying, err := p.program(ctx, "pg_basebackup", "--pgdata="+p.data(), "--checkpoint=fast", "--write-recovery-conf", "--no-sync", "--dbname="+
-		fmt.Sprintf("host=127.0.0.1 port=%d user=%s password='%s' sslmode=disable", primary.Port, Superuser, primary.Password))
-	if err != nil {
-		return err
-	}
-	if out, err := copying.CombinedOutput(); err != nil {
-		return fmt.Errorf("pg_basebackup: %w\n%s", err, out)
-	}
-	return nil
+	return execute(p.program(ctx, "pg_basebackup", "--pgdata="+p.data(), "--checkpoint=fast", "--write-recovery-conf", "--no-sync", "--dbname="+
+		fmt.Sprintf("host=127.0.0.1 port=%d user=%s password='%s' sslmode=disable", primary.Port, Superuser, primary.Password)))
 }
 
 // locale is one that sorts by code points, in UTF-8 where there is one.
@@ -218,12 +201,5 @@ func (p *Postgres) program(ctx context.Context, name string, args ...string) (*e
 	if err != nil {
 		return nil, err
 	}
-	owner, err := account(postgresAccount)
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, filepath.Join(folder, name), args...)
-	cmd.Dir = p.Dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner, Setpgid: true}
-	return cmd, nil
+	return command(ctx, postgresAccount, p.Dir, filepath.Join(folder, name), args...)
 }

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
@@ -73,11 +72,8 @@ func PortMapperProgram() (string, error) {
 // Prepare makes the folder and writes the node's whole configuration. Its data
 // and its cookie stay.
 func (r *RabbitMQ) Prepare() error {
-	owner, err := account(rabbitmqAccount)
+	owner, err := folder(&r.Dir, rabbitmqAccount)
 	if err != nil {
-		return err
-	}
-	if r.Dir, err = folder(r.Dir, owner); err != nil {
 		return err
 	}
 	// With RabbitMQ's own 512 MB for a file of the log its memory rises for minutes
@@ -225,13 +221,10 @@ func (r *RabbitMQ) ManagementURL() string {
 }
 
 func (r *RabbitMQ) command(ctx context.Context, path string, args ...string) (*exec.Cmd, error) {
-	owner, err := account(rabbitmqAccount)
+	cmd, err := command(ctx, rabbitmqAccount, r.Dir, path, args...)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Dir = r.Dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner, Setpgid: true}
 	in := func(name string) string { return filepath.Join(r.Dir, name) }
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HOME=" + r.Dir,
@@ -265,12 +258,8 @@ func (r *RabbitMQ) AddVhost(ctx context.Context, name string) error {
 		return fmt.Errorf("list virtual hosts: %w", err)
 	}
 	if !slices.ContainsFunc(vhosts, func(v rabbithole.VhostInfo) bool { return v.Name == name }) {
-		ctl, err := r.Tool(ctx, "rabbitmqctl", "--quiet", "add_vhost", name, "--default-queue-type", "quorum")
-		if err != nil {
+		if err := execute(r.Tool(ctx, "rabbitmqctl", "--quiet", "add_vhost", name, "--default-queue-type", "quorum")); err != nil {
 			return err
-		}
-		if out, err := ctl.CombinedOutput(); err != nil {
-			return fmt.Errorf("rabbitmqctl add_vhost: %w: %s", err, out)
 		}
 	}
 	res, err := client.UpdatePermissionsIn(name, Superuser, rabbithole.Permissions{Configure: ".*", Write: ".*", Read: ".*"})

@@ -44,10 +44,7 @@ func (p *Postgres) BaseBackup(ctx context.Context) error {
 		return err
 	}
 	backup.Env = append(os.Environ(), "PGPASSWORD="+p.Password)
-	if out, err := backup.CombinedOutput(); err != nil {
-		return fmt.Errorf("pg_basebackup: %w\n%s", err, out)
-	}
-	return nil
+	return execute(backup, nil)
 }
 
 // Recover replaces the data of the server, which does not run, by the base backup,
@@ -67,9 +64,8 @@ func (p *Postgres) Recover(ctx context.Context, target string) (settings []strin
 		return nil, err
 	}
 	for archive, folder := range map[string]string{"base.tar.gz": p.data(), "pg_wal.tar.gz": log} {
-		out, err := exec.CommandContext(ctx, "tar", "-xzf", filepath.Join(p.base(), archive), "-C", folder).CombinedOutput()
-		if err != nil {
-			return nil, fmt.Errorf("unpack %s: %w\n%s", archive, err, out)
+		if err := execute(exec.CommandContext(ctx, "tar", "-xzf", filepath.Join(p.base(), archive), "-C", folder), nil); err != nil {
+			return nil, err
 		}
 	}
 	if err := os.WriteFile(filepath.Join(p.data(), "recovery.signal"), nil, 0o600); err != nil {

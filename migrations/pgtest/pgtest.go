@@ -65,7 +65,7 @@ func create(t testing.TB, admin string, db migrations.Database) (address, name s
 		t.Fatalf("pgtest: connect: %v", err)
 	}
 	defer conn.Close(ctx)
-	template, err := ensureTemplate(ctx, conn, admin, db)
+	template, err := ensureTemplate(ctx, t, conn, admin, db)
 	if err != nil {
 		t.Fatalf("pgtest: template: %v", err)
 	}
@@ -99,7 +99,8 @@ func open(t testing.TB, dsn string) *pgxpool.Pool {
 // ensureTemplate returns the template of db's present schema, made by the first
 // process that asks. Its name carries the schema's hash: another schema is another
 // template.
-func ensureTemplate(ctx context.Context, conn *pgx.Conn, admin string, db migrations.Database) (string, error) {
+func ensureTemplate(ctx context.Context, t testing.TB, conn *pgx.Conn, admin string, db migrations.Database) (string, error) {
+	t.Helper()
 	hash, err := schemaHash(db)
 	if err != nil {
 		return "", err
@@ -126,12 +127,7 @@ func ensureTemplate(ctx context.Context, conn *pgx.Conn, admin string, db migrat
 			return "", fmt.Errorf("make: %w", err)
 		}
 	}
-	target, err := url.Parse(admin)
-	if err != nil {
-		return "", fmt.Errorf("parse server url: %w", err)
-	}
-	target.Path = "/" + making
-	if err := migrations.Up(ctx, target.String(), db); err != nil {
+	if err := migrations.Up(ctx, withDatabase(t, admin, making), db); err != nil {
 		return "", err
 	}
 	if _, err := conn.Exec(ctx, `alter database `+making+` rename to `+name); err != nil {

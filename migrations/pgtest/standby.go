@@ -3,12 +3,10 @@ package pgtest
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/testing/devserver"
 	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 )
@@ -33,8 +31,16 @@ func (s *Server) AwaitStandby() *Standby {
 			_, err := b.admin.Exec(context.WithoutCancel(s.t.Context()), `select pg_logical_emit_message(true, 'pgtest', '')`)
 			committed <- err
 		}()
-		if b.firstWaits(committed) {
-			b.giveUpUntil(committed)
+		waits := false
+		eventually.True(s.t, "pgtest: a commit waits for the standby, or ends", func() bool {
+			waits = b.Waits() > 0
+			return waits || b.ended(committed)
+		})
+		if waits {
+			eventually.True(s.t, "pgtest: a commit that was given up ends", func() bool {
+				b.GiveUp() // each time: the first commit that waits may be another's
+				return b.ended(committed)
+			})
 			return b
 		}
 	}
@@ -94,23 +100,17 @@ func (b *Standby) GiveUp() {
 	mustExec(b.server.t, b.admin, `select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`)
 }
 
-// giveUpUntil gives up until a commit has ended: the first commit that waits may be
-// another's.
-func (b *Standby) giveUpUntil(committed <-chan error) {
+// ended reports whether a commit has ended.
+func (b *Standby) ended(committed <-chan error) bool {
 	b.server.t.Helper()
-	var poll backoff.Poll
-	for deadline := time.After(eventually.Patience); ; {
-		b.GiveUp()
-		select {
-		case err := <-committed:
-			if err != nil {
-				b.server.t.Fatalf("pgtest: commit that was given up: %v", err)
-			}
-			return
-		case <-poll.Next():
-		case <-deadline:
-			b.server.t.Fatal("pgtest: a commit that was given up does not end")
+	select {
+	case err := <-committed:
+		if err != nil {
+			b.server.t.Fatalf("pgtest: commit: %v", err)
 		}
+		return true
+	default:
+		return false
 	}
 }
 
@@ -119,25 +119,6 @@ func (b *Standby) Release() {
 	b.server.t.Helper()
 	mustExec(b.server.t, b.admin, `alter system reset synchronous_standby_names`)
 	mustExec(b.server.t, b.admin, `select pg_reload_conf()`)
-}
-
-// firstWaits tells whether a commit waits, and not, has ended.
-func (b *Standby) firstWaits(committed <-chan error) bool {
-	b.server.t.Helper()
-	var poll backoff.Poll
-	for deadline := time.After(eventually.Patience); b.Waits() == 0; {
-		select {
-		case err := <-committed:
-			if err != nil {
-				b.server.t.Fatalf("pgtest: commit: %v", err)
-			}
-			return false
-		case <-poll.Next():
-		case <-deadline:
-			b.server.t.Fatal("pgtest: a commit neither waits for the standby nor ends")
-		}
-	}
-	return true
 }
 
 func mustExec(t testing.TB, admin *pgxpool.Pool, sql string) {

@@ -4,7 +4,6 @@ package configtest
 
 import (
 	"maps"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -126,14 +125,11 @@ func (s Service) devModeBindsToLoopback(t *testing.T) {
 // Every variable is in the manual with its default, and the manual has no
 // other in the service's section.
 func (s Service) manual(t *testing.T) {
-	data, err := os.ReadFile("../../../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, "docs/configuration.md")
 	section := func(name string) string {
-		_, rest, _ := strings.Cut(string(data), "## "+name+"\n")
-		text, _, _ := strings.Cut(rest, "\n## ")
-		return text
+		_, rest, _ := strings.Cut(text, "## "+name+"\n")
+		rest, _, _ = strings.Cut(rest, "\n## ")
+		return rest
 	}
 	ours := section(s.Name)
 	defaults := make(map[string]string)
@@ -157,13 +153,9 @@ func (s Service) manual(t *testing.T) {
 
 // example shows each default that it has as it is.
 func (s Service) example(t *testing.T) {
-	data, err := os.ReadFile("../../../.env.example")
-	if err != nil {
-		t.Fatal(err)
-	}
 	defaults := make(map[string]string)
 	collect(s.Type, defaults)
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(readFile(t, ".env.example")) {
 		name, value, found := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "#"), "=")
 		if want := defaults[name]; found && want != "" && value != want {
 			t.Errorf(".env.example: %s=%s, want the default %s", name, value, want)

@@ -8,21 +8,13 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
+	"github.com/cityconnect/cityconnect/platform/testing/rabbittest"
 )
 
 // Channel returns a channel on a connection of its own.
 func (h *Harness) Channel() *amqp.Channel {
 	h.t.Helper()
-	conn, err := amqp.Dial(h.URL)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	h.t.Cleanup(func() { _ = conn.Close() })
-	ch, err := conn.Channel()
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return ch
+	return rabbittest.Queues(h.t, h.URL)
 }
 
 // Inspect returns what the broker says about queue, or an error if it is not there.

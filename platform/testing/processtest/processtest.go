@@ -21,7 +21,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/testing/devserver"
 	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 )
@@ -107,16 +106,14 @@ func (p *Process) Start() {
 		_ = cmd.Wait() // its state says how it ended
 		close(exited)
 	}()
-	var poll backoff.Poll
-	for deadline := time.After(eventually.Patience); !p.ready(); {
+	eventually.True(p.t, "processtest: "+p.URL(p.cfg.Ready)+" answers 200", func() bool {
 		select {
-		case <-poll.Next():
 		case <-exited:
 			p.t.Fatalf("processtest: it ended instead of being ready: %v", cmd.ProcessState)
-		case <-deadline:
-			p.t.Fatalf("processtest: %s does not answer 200", p.URL(p.cfg.Ready))
+		default:
 		}
-	}
+		return p.ready()
+	})
 }
 
 func (p *Process) ready() bool {

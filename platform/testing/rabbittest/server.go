@@ -12,7 +12,6 @@ import (
 
 	rabbithole "github.com/michaelklishin/rabbit-hole/v3"
 
-	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/testing/devserver"
 	"github.com/cityconnect/cityconnect/platform/testing/eventually"
 )
@@ -121,20 +120,12 @@ func (s *Server) Start() {
 // await returns once the node answers.
 func (s *Server) await() {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), setupTimeout)
-	defer cancel()
-	var poll backoff.Poll
-	for {
-		err := s.own.Ready()
-		if err == nil {
-			return
+	eventually.NothingMissing(s.t, "rabbittest: the node answers", func() string {
+		if err := s.own.Ready(); err != nil {
+			return fmt.Sprintf("%v\n%s", err, s.Log())
 		}
-		select {
-		case <-ctx.Done():
-			s.t.Fatalf("rabbittest: the node does not answer: %v\n%s", err, s.Log())
-		case <-poll.Next():
-		}
-	}
+		return ""
+	})
 }
 
 // Stop ends the node cleanly.

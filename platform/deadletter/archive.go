@@ -56,11 +56,7 @@ func (a *Archiver) drain(ctx context.Context, conn *amqp.Connection, queue, dlq 
 	if err := a.topology.DeclareDeadLetterQueue(conn, dlq); err != nil {
 		return err
 	}
-	var deliveries <-chan amqp.Delivery
-	err := rabbit.Ask(conn, func() (err error) {
-		deliveries, err = subscribe(ctx, conn, dlq)
-		return err
-	})
+	deliveries, err := rabbit.Consume(ctx, conn, dlq, archivePrefetch)
 	if err != nil {
 		return err
 	}
@@ -77,22 +73,6 @@ func (a *Archiver) drain(ctx context.Context, conn *amqp.Connection, queue, dlq 
 		return fmt.Errorf("the broker ended the subscription of %s", dlq)
 	}
 	return nil
-}
-
-// subscribe consumes dlq until ctx ends, or the connection.
-func subscribe(ctx context.Context, conn *amqp.Connection, dlq string) (<-chan amqp.Delivery, error) {
-	ch, err := conn.Channel()
-	if err != nil {
-		return nil, fmt.Errorf("open channel: %w", err)
-	}
-	if err := ch.Qos(archivePrefetch, 0, false); err != nil {
-		return nil, fmt.Errorf("set prefetch: %w", err)
-	}
-	deliveries, err := ch.ConsumeWithContext(ctx, dlq, "", false, false, false, false, nil)
-	if err != nil {
-		return nil, fmt.Errorf("consume %s: %w", dlq, err)
-	}
-	return deliveries, nil
 }
 
 // gather adds to first the deliveries that are there already.

@@ -170,6 +170,25 @@ func OpenChannel(conn *amqp.Connection) (ch *amqp.Channel, err error) {
 	return ch, nil
 }
 
+// Consume consumes queue on a channel of its own, with at most prefetch deliveries in hand,
+// until ctx ends, or conn. It waits for the broker as Ask does.
+func Consume(ctx context.Context, conn *amqp.Connection, queue string, prefetch int) (deliveries <-chan amqp.Delivery, err error) {
+	err = Ask(conn, func() error {
+		ch, err := conn.Channel()
+		if err != nil {
+			return fmt.Errorf("open channel: %w", err)
+		}
+		if err := ch.Qos(prefetch, 0, false); err != nil {
+			return fmt.Errorf("set prefetch: %w", err)
+		}
+		if deliveries, err = ch.ConsumeWithContext(ctx, queue, "", false, false, false, false, nil); err != nil {
+			return fmt.Errorf("consume %s: %w", queue, err)
+		}
+		return nil
+	})
+	return deliveries, err
+}
+
 // closeWithin closes conn, and waits no longer than timeout for the broker's
 // part in it.
 func closeWithin(conn *amqp.Connection, timeout time.Duration) {

@@ -119,17 +119,9 @@ func (r *Reconciler) receive(ctx context.Context, conn *amqp.Connection) error {
 	if err := rabbit.BindQueue(conn, r.queue, string(event.ManifestKey), r.deps.Names.Exchange()); err != nil {
 		return err
 	}
-	ch, err := rabbit.OpenChannel(conn)
+	deliveries, err := rabbit.Consume(ctx, conn, r.queue, prefetch)
 	if err != nil {
 		return err
-	}
-	defer ch.Close() // it ends with the connection anyway
-	if err := ch.Qos(prefetch, 0, false); err != nil {
-		return fmt.Errorf("set prefetch: %w", err)
-	}
-	deliveries, err := ch.ConsumeWithContext(ctx, r.queue, "", false, false, false, false, nil)
-	if err != nil {
-		return fmt.Errorf("consume: %w", err)
 	}
 	for d := range deliveries {
 		if err := r.keep(ctx, d.Body); err != nil {

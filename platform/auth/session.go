@@ -68,8 +68,7 @@ func (v *Verifier) ReadSession(w http.ResponseWriter, r *http.Request) error {
 	p, ok := From(r.Context())
 	if !ok {
 		w.Header().Set("Cache-Control", "no-store")
-		w.WriteHeader(http.StatusNoContent)
-		return nil
+		return service.NoContent(w)
 	}
 	session := sessionOf(p)
 	_, fromCookie, err := credentials(r)
@@ -93,8 +92,7 @@ func (v *Verifier) DeleteSession(w http.ResponseWriter, r *http.Request) error {
 		v.ForgetGuest(w, r)
 	}
 	w.Header().Set("Clear-Site-Data", `"storage"`)
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return service.NoContent(w)
 }
 
 // removeCookies removes the cookie under either name.

@@ -22,50 +22,43 @@ type Eraser interface {
 
 // ErasureOperations are those on erasures.
 func ErasureOperations(e Eraser) openapi.Operations {
+	h := erasures{e}
 	return openapi.Operations{
-		"requestErasure": timed(requestErasure(e)), "listErasures": timed(listErasures(e)), "eraseOwnData": timed(eraseOwnData(e)),
+		"requestErasure": timed(service.Decoded(h.request)), "listErasures": timed(h.list), "eraseOwnData": timed(h.eraseOwnData),
 	}
 }
+
+type erasures struct{ eraser Eraser }
 
 // eraseOwnData erases the caller. The list of erasures must not name them.
-func eraseOwnData(e Eraser) service.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if _, err := e.Request(r.Context(), erasure.Self, auth.Must(r).ID); err != nil {
-			return err
-		}
-		w.WriteHeader(http.StatusAccepted)
-		return nil
+func (h erasures) eraseOwnData(w http.ResponseWriter, r *http.Request) error {
+	if _, err := h.eraser.Request(r.Context(), erasure.Self, auth.Must(r).ID); err != nil {
+		return err
 	}
+	w.WriteHeader(http.StatusAccepted)
+	return nil
 }
 
-// requestErasure handles POST /admin/…/erasures. The person is named in the body,
+// request handles POST /admin/…/erasures. The person is named in the body,
 // because paths are in logs.
-func requestErasure(e Eraser) service.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		request, err := service.Decode[erasureRequest](r)
-		if err != nil {
-			return err
-		}
-		if request.UserID != request.ConfirmUserID {
-			return fault.NewInvalid("/confirm_user_id", "must be the same as user_id")
-		}
-		state, err := e.Request(r.Context(), auth.Must(r).ID, request.UserID)
-		if err != nil {
-			return err
-		}
-		return service.Encode(w, http.StatusAccepted, erasureOf(state))
+func (h erasures) request(w http.ResponseWriter, r *http.Request, request erasureRequest) error {
+	if request.UserID != request.ConfirmUserID {
+		return fault.NewInvalid("/confirm_user_id", "must be the same as user_id")
 	}
+	state, err := h.eraser.Request(r.Context(), auth.Must(r).ID, request.UserID)
+	if err != nil {
+		return err
+	}
+	return service.Encode(w, http.StatusAccepted, erasureOf(state))
 }
 
-// listErasures handles GET /admin/…/erasures.
-func listErasures(e Eraser) service.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		list, err := e.List(r.Context(), limit(r))
-		if err != nil {
-			return err
-		}
-		return service.Encode(w, http.StatusOK, erasureList{service.Each(list, erasureOf)})
+// list handles GET /admin/…/erasures.
+func (h erasures) list(w http.ResponseWriter, r *http.Request) error {
+	list, err := h.eraser.List(r.Context(), limit(r))
+	if err != nil {
+		return err
 	}
+	return service.Encode(w, http.StatusOK, erasureList{service.Each(list, erasureOf)})
 }
 
 type erasureRequest struct {

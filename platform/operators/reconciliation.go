@@ -27,65 +27,58 @@ type Reconciliation interface {
 
 // ReconciliationOperations are those on messages that groups have not found.
 func ReconciliationOperations(of Reconciliation) openapi.Operations {
+	h := missing{of}
 	return openapi.Operations{
-		"readReconciliation":   timed(readReconciliation(of)),
-		"listMissingMessages":  timed(listMissing(of)),
-		"closeMissingMessages": timed(closeMissing(of)),
+		"readReconciliation":   timed(h.read),
+		"listMissingMessages":  timed(h.list),
+		"closeMissingMessages": timed(service.Decoded(h.close)),
 	}
 }
 
-// readReconciliation handles GET /admin/…/reconciliation.
-func readReconciliation(of Reconciliation) service.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		groups, err := of.Groups(r.Context())
-		if err != nil {
-			return err
-		}
-		return service.Encode(w, http.StatusOK, reconciliationView{service.Each(groups, reconciliationGroupOf)})
+type missing struct{ of Reconciliation }
+
+// read handles GET /admin/…/reconciliation.
+func (h missing) read(w http.ResponseWriter, r *http.Request) error {
+	groups, err := h.of.Groups(r.Context())
+	if err != nil {
+		return err
 	}
+	return service.Encode(w, http.StatusOK, reconciliationView{service.Each(groups, reconciliationGroupOf)})
 }
 
-// listMissing handles GET /admin/…/reconciliation/messages.
-func listMissing(of Reconciliation) service.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		query := r.URL.Query()
-		selection := reconciliation.Selection{
-			Group: query.Get("group"), State: reconciliation.State(query.Get("state")), Limit: limit(r) + 1, // one more shows whether there is a next page
-		}
-		var err error
-		if cursor := query.Get("cursor"); cursor != "" {
-			if selection.After, err = readPosition(cursor); err != nil {
-				return fault.NewInvalid("/cursor", "must be the next_cursor of another page")
-			}
-		}
-		found, err := of.Messages(r.Context(), selection)
-		if err != nil {
-			return err
-		}
-		page := missingPage{Messages: service.Each(found[:min(limit(r), len(found))], missingMessageOf)}
-		if len(found) > limit(r) {
-			page.NextCursor = cursorBehind(found[limit(r)-1])
-			service.NextLink(w, r, page.NextCursor)
-		}
-		return service.Encode(w, http.StatusOK, page)
+// list handles GET /admin/…/reconciliation/messages.
+func (h missing) list(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	selection := reconciliation.Selection{
+		Group: query.Get("group"), State: reconciliation.State(query.Get("state")), Limit: limit(r) + 1, // one more shows whether there is a next page
 	}
+	var err error
+	if cursor := query.Get("cursor"); cursor != "" {
+		if selection.After, err = readPosition(cursor); err != nil {
+			return fault.NewInvalid("/cursor", "must be the next_cursor of another page")
+		}
+	}
+	found, err := h.of.Messages(r.Context(), selection)
+	if err != nil {
+		return err
+	}
+	page := missingPage{Messages: service.Each(found[:min(limit(r), len(found))], missingMessageOf)}
+	if len(found) > limit(r) {
+		page.NextCursor = cursorBehind(found[limit(r)-1])
+		service.NextLink(w, r, page.NextCursor)
+	}
+	return service.Encode(w, http.StatusOK, page)
 }
 
-// closeMissing handles POST /admin/…/reconciliation/messages/close.
-func closeMissing(of Reconciliation) service.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		request, err := service.Decode[missingClose](r)
-		if err != nil {
-			return err
-		}
-		closed, err := of.Close(r.Context(), reconciliation.Closing{
-			Actor: auth.Must(r).ID, Group: request.Group, Reason: request.Reason, Messages: request.MessageIDs,
-		})
-		if err != nil {
-			return err
-		}
-		return service.Encode(w, http.StatusOK, missingClosed{closed})
+// close handles POST /admin/…/reconciliation/messages/close.
+func (h missing) close(w http.ResponseWriter, r *http.Request, request missingClose) error {
+	closed, err := h.of.Close(r.Context(), reconciliation.Closing{
+		Actor: auth.Must(r).ID, Group: request.Group, Reason: request.Reason, Messages: request.MessageIDs,
+	})
+	if err != nil {
+		return err
 	}
+	return service.Encode(w, http.StatusOK, missingClosed{closed})
 }
 
 // cursorBehind returns the cursor behind m: its time in microseconds, its group and its

@@ -21,63 +21,57 @@ type Schedules interface {
 
 // ScheduleOperations are those on schedules.
 func ScheduleOperations(s Schedules) openapi.Operations {
+	h := schedules{s}
 	return openapi.Operations{
-		"listSchedules":    timed(listSchedules(s)),
-		"listScheduleRuns": timed(listScheduleRuns(s)),
-		"pauseSchedule":    timed(operate(s, schedule.Pause)),
-		"resumeSchedule":   timed(operate(s, schedule.Resume)),
-		"runSchedule":      timed(operate(s, schedule.RunAgain)),
+		"listSchedules":    timed(h.list),
+		"listScheduleRuns": timed(h.runs),
+		"pauseSchedule":    timed(h.operate(schedule.Pause)),
+		"resumeSchedule":   timed(h.operate(schedule.Resume)),
+		"runSchedule":      timed(h.operate(schedule.RunAgain)),
 	}
 }
 
-// listSchedules handles GET /admin/…/schedules.
-func listSchedules(s Schedules) service.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		list, err := s.List(r.Context())
-		if err != nil {
-			return err
-		}
-		return service.Encode(w, http.StatusOK, scheduleList{service.Each(list, scheduleOf)})
+type schedules struct{ of Schedules }
+
+// list handles GET /admin/…/schedules.
+func (h schedules) list(w http.ResponseWriter, r *http.Request) error {
+	list, err := h.of.List(r.Context())
+	if err != nil {
+		return err
 	}
+	return service.Encode(w, http.StatusOK, scheduleList{service.Each(list, scheduleOf)})
 }
 
-// listScheduleRuns handles GET /admin/…/schedules/{name}/runs.
-func listScheduleRuns(s Schedules) service.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		var before time.Time
-		if cursor := service.Number(r.URL.Query().Get("cursor")); cursor != 0 {
-			before = time.UnixMicro(cursor)
-		}
-		runs, err := s.Runs(r.Context(), r.PathValue("name"), before, limit(r))
-		if err != nil {
-			return err
-		}
-		now := time.Now()
-		page := runPage{Runs: service.Each(runs, func(r schedule.Run) run { return runOf(r, now) })}
-		if n := len(runs); n > 0 && n == limit(r) {
-			page.NextCursor = strconv.FormatInt(runs[n-1].Due.UnixMicro(), 10)
-			service.NextLink(w, r, page.NextCursor)
-		}
-		return service.Encode(w, http.StatusOK, page)
+// runs handles GET /admin/…/schedules/{name}/runs.
+func (h schedules) runs(w http.ResponseWriter, r *http.Request) error {
+	var before time.Time
+	if cursor := service.Number(r.URL.Query().Get("cursor")); cursor != 0 {
+		before = time.UnixMicro(cursor)
 	}
+	runs, err := h.of.Runs(r.Context(), r.PathValue("name"), before, limit(r))
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	page := runPage{Runs: service.Each(runs, func(r schedule.Run) run { return runOf(r, now) })}
+	if n := len(runs); n > 0 && n == limit(r) {
+		page.NextCursor = strconv.FormatInt(runs[n-1].Due.UnixMicro(), 10)
+		service.NextLink(w, r, page.NextCursor)
+	}
+	return service.Encode(w, http.StatusOK, page)
 }
 
 // operate handles POST /admin/…/schedules/{name}/pause, resume and run.
-func operate(s Schedules, action schedule.Action) service.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		request, err := service.Decode[scheduleAct](r)
-		if err != nil {
-			return err
-		}
-		err = s.Operate(r.Context(), schedule.Act{
+func (h schedules) operate(action schedule.Action) service.HandlerFunc {
+	return service.Decoded(func(w http.ResponseWriter, r *http.Request, request scheduleAct) error {
+		err := h.of.Operate(r.Context(), schedule.Act{
 			Actor: auth.Must(r).ID, Action: action, Job: r.PathValue("name"), Period: request.Period, Reason: request.Reason,
 		})
 		if err != nil {
 			return err
 		}
-		w.WriteHeader(http.StatusNoContent)
-		return nil
-	}
+		return service.NoContent(w)
+	})
 }
 
 type scheduleList struct {

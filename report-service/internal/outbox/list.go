@@ -29,6 +29,9 @@ type Message struct {
 	LastError     *string
 }
 
+// messageColumns are those of a Message, in its order.
+const messageColumns = `seq, id, routing_key, status, report_id, report_version, created_at, published_at, next_attempt_at, retry_count, last_error`
+
 // A Filter says which rows List returns. Zero fields do not restrict, except
 // that Status must be set.
 type Filter struct {
@@ -78,8 +81,7 @@ func (s *Store) List(ctx context.Context, f Filter) (Page, error) {
 }
 
 const listSQL = `
-	select seq, id, routing_key, status, report_id, report_version, created_at,
-	       published_at, next_attempt_at, retry_count, last_error
+	select ` + messageColumns + `
 	from %s
 	where status = $1 and seq > $2
 	  and ($3 = '' or routing_key = $3)

@@ -142,11 +142,10 @@ func (s *Store) change(ctx context.Context, sql string, id uuid.UUID, args ...an
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return 0, fmt.Errorf("change outbox message: %w", err)
 	}
-	var exists bool
-	err = s.pool.QueryRow(ctx, `select exists (select from outbox_messages where id = $1)`, id).Scan(&exists)
+	exists, err := pgpool.Value[bool](ctx, s.pool, "look up outbox message", `select exists (select from outbox_messages where id = $1)`, id)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("look up outbox message: %w", err)
+		return 0, err
 	case exists:
 		return 0, fault.New(NotFailed, "the outbox message has not failed")
 	default:

@@ -12,7 +12,7 @@ import (
 // A Refusal is a pending row that the broker has refused, and what waits behind it: the
 // later rows of its report, which go on once it is confirmed or has failed.
 type Refusal struct {
-	Message     Message
+	Message
 	Behind      int64
 	BehindSince *time.Time // when the oldest of them was written; nil for none
 }
@@ -31,7 +31,7 @@ const (
 const refusedSQL = `
 with refused as materialized (
   select * from (
-    select seq, id, routing_key, status, report_id, report_version, created_at, published_at, next_attempt_at, retry_count, last_error, shard
+    select ` + messageColumns + `, shard
     from outbox_messages where status = 'pending' and retry_count > 0 order by report_id, seq limit $2) d
   order by seq limit $1
 ), later as materialized (
@@ -44,16 +44,11 @@ with refused as materialized (
   select r.seq, count(*) as behind, min(l.created_at) as since
   from refused r join later l on l.report_id = r.report_id and l.seq > r.seq group by r.seq
 )
-select r.seq, r.id, r.routing_key, r.status, r.report_id, r.report_version, r.created_at, r.published_at, r.next_attempt_at,
-  r.retry_count, r.last_error, coalesce(b.behind, 0), b.since
-from refused r left join behind b using (seq)
-order by r.seq`
+select ` + messageColumns + `, coalesce(b.behind, 0), b.since
+from refused left join behind b using (seq)
+order by seq`
 
 // Refused returns up to limit pending rows that were refused, oldest first.
 func (s *Store) Refused(ctx context.Context, limit int) ([]Refusal, error) {
-	return pgpool.Collect(ctx, s.pool, "list refused outbox messages", func(row pgx.CollectableRow) (r Refusal, err error) {
-		m := &r.Message
-		return r, row.Scan(&m.Seq, &m.ID, &m.RoutingKey, &m.Status, &m.ReportID, &m.ReportVersion, &m.CreatedAt, &m.PublishedAt,
-			&m.NextAttemptAt, &m.RetryCount, &m.LastError, &r.Behind, &r.BehindSince)
-	}, refusedSQL, limit, refusedSearched, behindSearched)
+	return pgpool.Collect(ctx, s.pool, "list refused outbox messages", pgx.RowToStructByPos[Refusal], refusedSQL, limit, refusedSearched, behindSearched)
 }

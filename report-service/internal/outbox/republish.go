@@ -131,10 +131,10 @@ func (s *Store) RepublishChosen(ctx context.Context, actor string, ids []uuid.UU
 		return Republished{}, err
 	}
 	done.Pending = int64(len(put))
-	err = s.pool.QueryRow(ctx, `
-		select count(*) from outbox_messages where id = any($1) and not id = any($2) and status <> 'published'`, ids, put).Scan(&done.Unpublished)
+	done.Unpublished, err = pgpool.Value[int64](ctx, s.pool, "count unpublished messages", `
+		select count(*) from outbox_messages where id = any($1) and not id = any($2) and status <> 'published'`, ids, put)
 	if err != nil {
-		return Republished{}, fmt.Errorf("count unpublished messages: %w", err)
+		return Republished{}, err
 	}
 	done.Gone = int64(len(ids)) - done.Pending - done.Unpublished
 	return done, nil

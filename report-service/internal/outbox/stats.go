@@ -36,16 +36,12 @@ type Stats struct {
 func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	var stats Stats
 	var err error
-	stats.Shards, err = pgpool.Collect(ctx, s.pool, "count outbox", func(row pgx.CollectableRow) (Shard, error) {
-		var shard Shard
-		var age float64
-		err := row.Scan(&shard.Shard, &shard.Pending, &shard.Delayed, &shard.Failed, &age,
+	stats.Shards, err = pgpool.Collect(ctx, s.pool, "count outbox", func(row pgx.CollectableRow) (shard Shard, err error) {
+		return shard, row.Scan(&shard.Shard, &shard.Pending, &shard.Delayed, &shard.Failed, &shard.OldestAge,
 			&shard.Owner, &shard.Epoch, &shard.LeaseUntil, &stats.Members)
-		shard.OldestAge = time.Duration(age * float64(time.Second))
-		return shard, err
 	}, `
 		select s.shard, coalesce(p.pending, 0), coalesce(d.delayed, 0), coalesce(f.failed, 0),
-		       greatest(0, coalesce(extract(epoch from now() - o.created_at), 0))::float8,
+		       greatest(interval '0', now() - o.created_at),
 		       s.owner, s.epoch, s.lease_until,
 		       (select count(*) from relay_members where seen_until > now())
 		from relay_shards s

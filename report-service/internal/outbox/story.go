@@ -2,13 +2,12 @@ package outbox
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/story"
 )
 
@@ -26,20 +25,21 @@ const actsSearched = 5000
 // Story returns what happened to a message until the broker confirmed it. A message that
 // is unknown has no entries.
 func (s *Store) Story(ctx context.Context, id uuid.UUID) (Story, error) {
-	var m Message
+	type known struct {
+		Message
+		TraceID string
+		First   *time.Time // when it was published, if it was published again since
+	}
+	found, err := pgpool.Collect(ctx, s.pool, "read outbox message", pgx.RowToStructByPos[known], `
+		select `+messageColumns+`, split_part(headers ->> 'traceparent', '-', 2), (headers ->> '`+firstPublished+`')::timestamptz
+		from outbox_messages where id = $1`, id)
+	if err != nil {
+		return Story{}, err
+	}
 	var told Story
-	var first *time.Time // when it was published, if it was published again since
-	err := s.pool.QueryRow(ctx, `
-		select seq, id, routing_key, status, report_id, report_version, created_at,
-		       published_at, next_attempt_at, retry_count, last_error, split_part(headers ->> 'traceparent', '-', 2),
-		       (headers ->> '`+firstPublished+`')::timestamptz
-		from outbox_messages where id = $1`, id).Scan(&m.Seq, &m.ID, &m.RoutingKey, &m.Status, &m.ReportID, &m.ReportVersion, &m.CreatedAt,
-		&m.PublishedAt, &m.NextAttemptAt, &m.RetryCount, &m.LastError, &told.TraceID, &first)
-	switch {
-	case err == nil:
-		told.Message, told.Entries = &m, m.entries(first)
-	case !errors.Is(err, pgx.ErrNoRows):
-		return Story{}, fmt.Errorf("read outbox message: %w", err)
+	if len(found) > 0 {
+		m := found[0]
+		told = Story{Message: &m.Message, TraceID: m.TraceID, Entries: m.entries(m.First)}
 	}
 	acts, err := s.acts(ctx, id)
 	told.Entries = append(told.Entries, acts...)
@@ -76,26 +76,15 @@ var kinds = map[string]story.Kind{"retry": story.Requeued, "discard": story.With
 // acts are what operators did to a message, also by hand, without who they were. That a group waits no
 // longer for it changed nothing of the message.
 func (s *Store) acts(ctx context.Context, id uuid.UUID) ([]story.Entry, error) {
-	rows, err := s.pool.Query(ctx, `
-		select at, action, reason
+	return pgpool.Collect(ctx, s.pool, "read acts on outbox message", func(row pgx.CollectableRow) (story.Entry, error) {
+		e := story.Entry{Place: place}
+		var action string
+		err := row.Scan(&e.At, &action, &e.Reason)
+		e.Kind = kinds[action]
+		return e, err
+	}, `
+		select at, action, nullif(reason, '')
 		from (select at, action, reason, message_id from outbox_audit order by id desc limit $2) latest
 		where message_id = $1 and action <> 'close'
 		union all select deleted_at, 'discard', 'deleted by hand before it was published' from deleted_rows where id = $1`, id, actsSearched)
-	var entries []story.Entry
-	if err == nil {
-		var at time.Time
-		var action, reason string
-		_, err = pgx.ForEachRow(rows, []any{&at, &action, &reason}, func() error {
-			e := story.Entry{At: at, Kind: kinds[action], Place: place}
-			if reason != "" {
-				e.Reason = new(reason)
-			}
-			entries = append(entries, e)
-			return nil
-		})
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read acts on outbox message: %w", err)
-	}
-	return entries, nil
 }

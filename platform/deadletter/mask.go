@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/failure"
@@ -17,26 +16,8 @@ import (
 // masked replaces what names a person.
 const masked = "•••"
 
-// personal are the fields that name a person, in the spelling of foldName.
+// personal are the fields that name a person, in the spelling of text.FoldName.
 var personal = map[string]bool{"REPORTERID": true, "REPORTERNAME": true, "VOTERID": true}
-
-// foldName returns a form of a field's name that is equal for all of its spellings:
-// those that encoding/json takes for the same, and those of other programs,
-// such as voterId.
-func foldName(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '_' || r == '-' || r == ' ' {
-			return -1
-		}
-		for { // the first of the letters that differ in case alone
-			next := unicode.SimpleFold(r)
-			if next <= r {
-				return next
-			}
-			r = next
-		}
-	}, name)
-}
 
 // MaskBody returns a body as an operator may see it: as JSON where it is a
 // JSON object, otherwise as a string.
@@ -61,7 +42,7 @@ func mask(value any, nested int) any {
 	case map[string]any:
 		object := make(map[string]any, len(v))
 		for name, item := range v {
-			if object[name] = masked; !personal[foldName(name)] {
+			if object[name] = masked; !personal[text.FoldName(name)] {
 				object[name] = mask(item, nested)
 			}
 		}
@@ -146,7 +127,7 @@ func restore(edited, shown, original any) (any, error) {
 		o, _ := original.(map[string]any)
 		for name, item := range e {
 			before, kept := s[name], o[name]
-			if _, known := o[name]; known && personal[foldName(name)] {
+			if _, known := o[name]; known && personal[text.FoldName(name)] {
 				if item == masked {
 					e[name] = kept
 					continue

@@ -72,11 +72,11 @@ func scrub(value any, erased func(string) bool, nested int) (_ any, changed bool
 			item, different := scrub(item, erased, nested)
 			if different {
 				v[name], changed = item, true
-				reporter = reporter || fold(name) == "reporterid"
+				reporter = reporter || text.FoldName(name) == "REPORTERID"
 			}
 		}
 		for name := range v {
-			if reporter && fold(name) == "reportername" {
+			if reporter && text.FoldName(name) == "REPORTERNAME" {
 				delete(v, name)
 			}
 		}
@@ -97,11 +97,6 @@ func scrub(value any, erased func(string) bool, nested int) (_ any, changed bool
 		}
 	}
 	return value, changed
-}
-
-// fold returns a form of a field's name that is equal for its usual spellings.
-func fold(name string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
 }
 
 // Reseal replaces a sealed recipient who has been erased by one who is nobody, and

@@ -111,40 +111,24 @@ func CheckID(s string) error {
 // do not: they have nothing to combine with.
 func Visible(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool {
-		return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) && !ignorable(r) && !unicode.Is(blank, r)
+		return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) && !ignorable(r) && !strings.ContainsRune(blank, r)
 	})
 }
 
 // blank has characters that are letters or symbols by name, and empty by look.
-var blank = runes(
-	0x2800,           // a Braille cell without dots
-	0xFFFC,           // the place of an object that was not copied
-	0x13441, 0x13442, // Egyptian blanks
-	0x1D159, // a note without a head
-)
+const blank = "\u2800" + // a Braille cell without dots
+	"\uFFFC" + // the place of an object that was not copied
+	"\U00013441\U00013442" + // Egyptian blanks
+	"\U0001D159" // a note without a head
 
 // dropped has characters that are invisible, or the place of something that was
 // not copied, and that change nothing about the characters around them.
-var dropped = runes(
-	0x00AD,                         // soft hyphen
-	0x034F,                         // grapheme joiner
-	0x2060, 0x2061, 0x2062, 0x2063, // word joiner, invisible operators
-	0x2064, 0x2065, 0x206A, 0x206B, 0x206C, 0x206D, 0x206E, 0x206F, // deprecated
-	0xFEFF,                         // byte order mark
-	0xFFF9, 0xFFFA, 0xFFFB, 0xFFFC, // annotations, object
-)
-
-func runes(list ...rune) *unicode.RangeTable {
-	table := &unicode.RangeTable{}
-	for _, r := range list {
-		if r <= 0xFFFF {
-			table.R16 = append(table.R16, unicode.Range16{Lo: uint16(r), Hi: uint16(r), Stride: 1})
-		} else {
-			table.R32 = append(table.R32, unicode.Range32{Lo: uint32(r), Hi: uint32(r), Stride: 1})
-		}
-	}
-	return table
-}
+const dropped = "\u00AD" + // soft hyphen
+	"\u034F" + // grapheme joiner
+	"\u2060\u2061\u2062\u2063" + // word joiner, invisible operators
+	"\u2064\u2065\u206A\u206B\u206C\u206D\u206E\u206F" + // deprecated
+	"\uFEFF" + // byte order mark
+	"\uFFF9\uFFFA\uFFFB\uFFFC" // annotations, object
 
 // ignorable reports whether r has Unicode's property Default_Ignorable_Code_Point:
 // it is not shown (DerivedCoreProperties.txt).
@@ -196,7 +180,7 @@ func clean(s string, lineBreak, tab rune) string {
 			to = append(to, tab)
 		case r == 0:
 			to = append(to, r) // cannot be kept, see CheckKept
-		case unicode.IsControl(r), unicode.Is(dropped, r), isNoncharacter(r):
+		case unicode.IsControl(r), strings.ContainsRune(dropped, r), isNoncharacter(r):
 		case r == zeroWidthSpace:
 			if i+1 < len(from) && (withoutSpaces(before) || withoutSpaces(from[i+1])) {
 				to = append(to, r)

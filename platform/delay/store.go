@@ -186,14 +186,7 @@ func (s *Store) Entries(ctx context.Context, selection Selection, after *Positio
 		where (due_at, queue, message_id) > ($1, $2, $3)
 		  and ($4 = '' or queue = $4) and ($5::timestamptz is null or due_at >= $5) and ($6::timestamptz is null or due_at < $6)
 		order by due_at, queue, message_id limit $7`,
-		after.DueAt, after.Queue, after.MessageID, selection.Queue, orNull(selection.From), orNull(selection.To), limit)
-}
-
-func orNull(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
+		after.DueAt, after.Queue, after.MessageID, selection.Queue, pgpool.OrNull(selection.From), pgpool.OrNull(selection.To), limit)
 }
 
 // Release makes a message due now, and notes who asked for it.

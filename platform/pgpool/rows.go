@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -76,4 +77,12 @@ func Found(err error, what string, none error) error {
 	default:
 		return fmt.Errorf("%s: %w", what, err)
 	}
+}
+
+// OrNull returns t as an argument of a statement; the zero time is null.
+func OrNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
 }

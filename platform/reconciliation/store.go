@@ -42,10 +42,6 @@ func (s *store) start(ctx context.Context) error {
 // receive keeps a manifest. One that is here already stays, unless the publisher has
 // used its number again for another time, as after a failover that nobody noticed.
 func (s *store) receive(ctx context.Context, m event.Manifest, body []byte, wait time.Duration) error {
-	var lostBefore *time.Time
-	if !m.LostBefore.IsZero() {
-		lostBefore = &m.LostBefore
-	}
 	return pgpool.Exec(ctx, s.pool, "keep manifest", `
 		insert into reconciliation_manifests as m (consumer_group, epoch, number, starts_at, ends_at, lost_before, body, check_at)
 		values ($1, $2, $3, $4, $5, $6, $7, now() + $8::interval)
@@ -53,7 +49,7 @@ func (s *store) receive(ctx context.Context, m event.Manifest, body []byte, wait
 		set starts_at = excluded.starts_at, ends_at = excluded.ends_at, lost_before = excluded.lost_before, received_at = now(),
 		    body = excluded.body, state = 'waiting', checks = 0, check_at = excluded.check_at, expected = 0, missing = '{}', closed = '{}'
 		where (m.starts_at, m.ends_at) <> (excluded.starts_at, excluded.ends_at)`,
-		s.group, m.Epoch, m.Number, m.From, m.Until, lostBefore, body, wait)
+		s.group, m.Epoch, m.Number, m.From, m.Until, pgpool.OrNull(m.LostBefore), body, wait)
 }
 
 // A due is a manifest whose check is due.
@@ -70,7 +66,7 @@ type due struct {
 // new group may be bound a moment after it began, and clocks differ.
 const takeSQL = `
 	select m.epoch, m.number, m.body, m.state, m.checks,
-	       extract(epoch from now() - m.check_at)::float8, extract(epoch from now() - m.ends_at)::float8,
+	       now() - m.check_at, now() - m.ends_at,
 	       coalesce(m.starts_at < (select nullif(max(started_at), min(started_at)) from reconciliation_starts where consumer_group = $1), false)
 	       or coalesce(m.starts_at < (
 			select lost_before from reconciliation_manifests
@@ -83,19 +79,15 @@ const takeSQL = `
 
 // take takes a manifest that is due, in tx. There is false if none is.
 func (s *store) take(ctx context.Context, tx pgx.Tx) (d due, there bool, err error) {
-	var overdue, age float64
-	err = tx.QueryRow(ctx, takeSQL, s.group).Scan(&d.epoch, &d.number, &d.body, &d.state, &d.checks, &overdue, &age, &d.explained, &d.began)
+	err = tx.QueryRow(ctx, takeSQL, s.group).Scan(&d.epoch, &d.number, &d.body, &d.state, &d.checks, &d.overdue, &d.age, &d.explained, &d.began)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return d, false, nil
 	}
 	if err != nil {
 		return d, false, fmt.Errorf("take a manifest: %w", err)
 	}
-	d.overdue, d.age = seconds(overdue), seconds(age)
 	return d, true, nil
 }
-
-func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
 // leftSQL first reads what was handled about when the messages were published, in the
 // order in which it was written: that has nearly all of them, and costs a tenth of a
@@ -198,21 +190,19 @@ const figuresSQL = `
 	       coalesce(sum(cardinality(missing)) filter (where state = 'unknown'), 0)::bigint,
 	       coalesce(sum(number - before - 1) filter (
 	         where received_at < now() - $3::interval and ended >= started.at and ended >= coalesce(lost_before_at, '-infinity')), 0)::bigint,
-	       extract(epoch from now() - greatest((array_agg(ends_at order by epoch desc, number desc))[1], max(started.at)))::float8,
+	       now() - greatest((array_agg(ends_at order by epoch desc, number desc))[1], max(started.at)),
 	       coalesce(sum(cardinality(missing)) filter (where state = 'waiting'), 0)::bigint,
 	       max(ends_at) filter (where checks > 0 or state <> 'waiting')
 	from started left join recent on true`
 
 // figures returns the sums.
 func (s *store) figures(ctx context.Context) (f Figures, err error) {
-	var late float64
 	var compared *time.Time
 	err = s.pool.QueryRow(ctx, figuresSQL, s.group, lookBack, gapGrace).
-		Scan(&f.Missing, &f.Unknown, &f.Gap, &late, &f.Awaited, &compared)
+		Scan(&f.Missing, &f.Unknown, &f.Gap, &f.Late, &f.Awaited, &compared)
 	if err != nil {
 		return f, fmt.Errorf("read the results of comparing: %w", err)
 	}
-	f.Late = seconds(late)
 	if compared != nil {
 		f.Compared = *compared
 	}

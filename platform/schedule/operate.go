@@ -106,15 +106,7 @@ func (s *Scheduler) Runs(ctx context.Context, name string, before time.Time, lim
 	}
 	return pgpool.Collect(ctx, s.pool, "list runs", scanRun, runSQL+`
 		where r.job = $1 and ($2::timestamptz is null or r.due_at < $2) order by r.due_at desc limit $3`,
-		name, nullTime(before), limit)
-}
-
-// nullTime returns nil for the zero time.
-func nullTime(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
+		name, pgpool.OrNull(before), limit)
 }
 
 // Operate performs an operator's act, and audits it.

@@ -77,10 +77,6 @@ var chosenSQL = toTheEndAnd(`
 // After each batch it calls tell with the number of messages done so far, and
 // with the total.
 func (s *Store) Republish(ctx context.Context, w Window, tell func(done, total int64)) error {
-	var until *time.Time
-	if !w.Until.IsZero() {
-		until = &w.Until
-	}
 	var total int64
 	// The end is fixed, so that messages are not republished again while this
 	// runs.
@@ -90,7 +86,7 @@ func (s *Store) Republish(ctx context.Context, w Window, tell func(done, total i
 		)
 		select since, until, (
 			select count(*) from outbox_messages where status = 'published' and published_at >= since and published_at < until)
-		from ends`, w.Since, until, consumersKnow).Scan(&w.Since, &w.Until, &total)
+		from ends`, w.Since, pgpool.OrNull(w.Until), consumersKnow).Scan(&w.Since, &w.Until, &total)
 	if err != nil {
 		return fmt.Errorf("count what was published: %w", err)
 	}

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -98,18 +99,10 @@ func (b *breaker) recordSuccess(key string) (closed bool) {
 	return closed
 }
 
-// openKeys returns the routing keys whose circuit is open.
+// openKeys returns the routing keys whose circuit is open. It is never nil, which would be
+// null in readSQL.
 func (b *breaker) openKeys() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	keys := []string{}
-	for key, c := range b.circuits {
-		if c.open {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys
+	return slices.AppendSeq([]string{}, maps.Keys(b.reasons()))
 }
 
 // has reports whether key belongs to the contract. Its queue may be missing,

@@ -105,10 +105,7 @@ func (w *brokerWatch) check(ctx context.Context, conn *amqp.Connection) (ready b
 		if err != nil {
 			return false, err
 		}
-		select {
-		case w.lost <- struct{}{}:
-		default: // noticed already
-		}
+		notify(w.lost)
 	}
 	if !there {
 		if err := d.Exchange(w.exchange, amqp.ExchangeFanout); err != nil {

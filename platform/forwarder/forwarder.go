@@ -52,7 +52,7 @@ type Forwarder struct {
 	ready     chan struct{} // closed while there is a publisher
 }
 
-// New returns a Forwarder on connections of cfg, whose Observer it sets. It
+// New returns a Forwarder on connections of cfg, which it observes. It
 // calls unroutable for messages that no queue took: a binding is missing.
 func New(cfg rabbit.Config, reg prometheus.Registerer, unroutable func(exchange, key string)) *Forwarder {
 	f := &Forwarder{
@@ -60,11 +60,7 @@ func New(cfg rabbit.Config, reg prometheus.Registerer, unroutable func(exchange,
 		suspect: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	f.cfg.Metrics = reg
-	f.cfg.Observer = rabbit.Observer{
-		Disconnected: func(error) { f.blocked.Store(false) },
-		Blocked:      func(string) { f.blocked.Store(true) },
-		Unblocked:    func() { f.blocked.Store(false) },
-	}
+	f.cfg.Observe = func(s rabbit.State) { f.blocked.Store(s.Blocked != "") }
 	return f
 }
 

@@ -6,42 +6,30 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// observer returns cfg's Observer with no function missing, which also keeps
-// the gauges of the connection.
-func (cfg Config) observer() Observer {
-	connected, blocked := prometheus.NewGauge(prometheus.GaugeOpts{}), prometheus.NewGauge(prometheus.GaugeOpts{})
-	if cfg.Metrics != nil {
-		connected = connectionGauge(cfg.Metrics, "rabbitmq_client_connected", "1 while the connection to the broker is open.").WithLabelValues(cfg.Name)
-		blocked = connectionGauge(cfg.Metrics, "rabbitmq_client_blocked", "1 while the broker takes no publishes, because its memory or disk runs out.").WithLabelValues(cfg.Name)
+// observer returns the function that is called with each state: it keeps the gauges of the
+// connection, and calls cfg's own.
+func (cfg Config) observer() func(State) {
+	observe := cfg.Observe
+	if observe == nil {
+		observe = func(State) {}
 	}
-	own := cfg.Observer
-	return Observer{
-		Connected: func() {
-			connected.Set(1)
-			if own.Connected != nil {
-				own.Connected()
-			}
-		},
-		Disconnected: func(cause error) {
-			connected.Set(0)
-			blocked.Set(0)
-			if own.Disconnected != nil {
-				own.Disconnected(cause)
-			}
-		},
-		Blocked: func(reason string) {
-			blocked.Set(1)
-			if own.Blocked != nil {
-				own.Blocked(reason)
-			}
-		},
-		Unblocked: func() {
-			blocked.Set(0)
-			if own.Unblocked != nil {
-				own.Unblocked()
-			}
-		},
+	if cfg.Metrics == nil {
+		return observe
 	}
+	connected := connectionGauge(cfg.Metrics, "rabbitmq_client_connected", "1 while the connection to the broker is open.").WithLabelValues(cfg.Name)
+	blocked := connectionGauge(cfg.Metrics, "rabbitmq_client_blocked", "1 while the broker takes no publishes, because its memory or disk runs out.").WithLabelValues(cfg.Name)
+	return func(s State) {
+		connected.Set(oneIf(s.Connected))
+		blocked.Set(oneIf(s.Blocked != ""))
+		observe(s)
+	}
+}
+
+func oneIf(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // connectionGauge returns the gauges of the given name, which all connections

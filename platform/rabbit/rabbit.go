@@ -55,18 +55,17 @@ type Config struct {
 	// closes the connection, and the bytes are not sent.
 	Guard func() error
 
-	Observer Observer
+	// Observe, if set, is called with each State of a supervised connection.
+	Observe func(State)
 
 	redial backoff.Backoff // the pauses between attempts; defaultRedial if zero
 }
 
-// An Observer has functions that are called when something happens to a
-// supervised connection. Any of them may be nil.
-type Observer struct {
-	Connected    func()
-	Disconnected func(cause error)   // after a session, and after a failed attempt
-	Blocked      func(reason string) // the broker takes no publishes: an alarm
-	Unblocked    func()
+// A State is that of a supervised connection, after a change or a failed attempt.
+type State struct {
+	Connected bool
+	Cause     error  // why it is not connected; nil after an intended end
+	Blocked   string // the broker's reason for taking no publishes, an alarm; empty while it does
 }
 
 // Dial opens one connection, which the caller closes. Long-running parts use

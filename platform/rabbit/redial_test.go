@@ -70,9 +70,12 @@ func supervise(t *testing.T, cfg rabbit.Config) (failed <-chan error, connected 
 	t.Helper()
 	failures, connections := make(chan error, 100), make(chan struct{}, 100)
 	cfg.Log = zerolog.Nop()
-	cfg.Observer = rabbit.Observer{
-		Connected:    func() { connections <- struct{}{} },
-		Disconnected: func(err error) { failures <- err },
+	cfg.Observe = func(s rabbit.State) {
+		if s.Connected {
+			connections <- struct{}{}
+		} else {
+			failures <- s.Cause
+		}
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan struct{})
@@ -109,7 +112,11 @@ func TestFailingSessionsDoNotWakeEachOther(t *testing.T) {
 	broken := make(chan struct{}, 100)
 	for range 2 {
 		go func() {
-			cfg := rabbit.Config{URL: g.url, Log: zerolog.Nop(), Observer: rabbit.Observer{Disconnected: func(error) { broken <- struct{}{} }}}
+			cfg := rabbit.Config{URL: g.url, Log: zerolog.Nop(), Observe: func(s rabbit.State) {
+				if !s.Connected {
+					broken <- struct{}{}
+				}
+			}}
 			ended <- rabbit.Supervise(ctx, cfg.WithRedial(time.Hour, time.Hour), func(context.Context, *amqp.Connection) error {
 				sessions.Add(1)
 				return io.EOF

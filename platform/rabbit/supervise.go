@@ -1,6 +1,7 @@
 package rabbit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -41,7 +42,7 @@ func Supervise(ctx context.Context, cfg Config, session func(ctx context.Context
 	if _, err := Nodes(cfg.URL); err != nil {
 		return err
 	}
-	observer := cfg.observer()
+	observe := cfg.observer()
 	redial := cfg.redial
 	if redial.First == 0 {
 		redial = defaultRedial
@@ -53,9 +54,9 @@ func Supervise(ctx context.Context, cfg Config, session func(ctx context.Context
 		if err == nil {
 			reached = nil // the broker is there, it is the session that fails
 			announceReached(cfg.URL)
-			err = serve(ctx, cfg, observer, conn, session)
+			err = serve(ctx, cfg, observe, conn, session)
 		}
-		observer.Disconnected(err)
+		observe(State{Cause: err})
 		if ctx.Err() != nil {
 			break
 		}
@@ -74,12 +75,12 @@ func Supervise(ctx context.Context, cfg Config, session func(ctx context.Context
 }
 
 // serve runs session on conn until it returns, and closes conn.
-func serve(ctx context.Context, cfg Config, observer Observer, conn *amqp.Connection, session func(context.Context, *amqp.Connection) error) error {
+func serve(ctx context.Context, cfg Config, observe func(State), conn *amqp.Connection, session func(context.Context, *amqp.Connection) error) error {
 	defer closeWithin(conn, closeTimeout)
 	closed := conn.NotifyClose(make(chan *amqp.Error, 1))
 	blocked := conn.NotifyBlocked(make(chan amqp.Blocking, 1))
 	cfg.Log.Info().Str("connection", cfg.Name).Msg("rabbitmq connected")
-	observer.Connected()
+	observe(State{Connected: true})
 
 	sessionCtx, end := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
@@ -98,10 +99,10 @@ func serve(ctx context.Context, cfg Config, observer Observer, conn *amqp.Connec
 					blocked = nil // the close follows
 				case b.Active:
 					cfg.Log.Warn().Str("connection", cfg.Name).Str("reason", b.Reason).Msg("rabbitmq blocks publishers, messages wait")
-					observer.Blocked(b.Reason)
+					observe(State{Connected: true, Blocked: cmp.Or(b.Reason, "an alarm")})
 				default:
 					cfg.Log.Info().Str("connection", cfg.Name).Msg("rabbitmq unblocked publishers")
-					observer.Unblocked()
+					observe(State{Connected: true})
 				}
 			case <-sessionCtx.Done():
 			}

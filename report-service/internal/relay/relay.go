@@ -125,10 +125,7 @@ func (r *Relay) Run(ctx context.Context) error {
 		defer release()
 		cfg := rabbit.Config{
 			URL: r.deps.RabbitURL, Name: "relay", Log: r.log, Metrics: r.deps.Metrics, Heartbeat: r.cfg.heartbeat(), Guard: r.guard,
-			Observer: rabbit.Observer{
-				Connected: r.status.connect, Disconnected: r.status.disconnect,
-				Blocked: r.status.block, Unblocked: r.status.unblock,
-			},
+			Observe: r.status.observe,
 		}
 		err := rabbit.Supervise(ctx, cfg, func(session context.Context, conn *amqp.Connection) error {
 			return r.runSession(session, conn, ctx.Done())

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/cityconnect/cityconnect/platform/rabbit"
 )
 
 // A State is the state of this replica of the relay.
@@ -84,40 +86,25 @@ type status struct {
 	blockedAt time.Time
 }
 
-func (s *status) connect() {
+// observe keeps the state of the connection.
+func (s *status) observe(c rabbit.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.connected, s.since, s.lastError = true, time.Now(), ""
-	s.metrics.connects.Inc()
-}
-
-func (s *status) disconnect(cause error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.connected, s.since = false, time.Now()
-	if cause != nil { // an intended end has no cause
-		s.lastError = cause.Error()
-	}
-	s.unblockLocked() // the broker does not announce that when the connection ends
-}
-
-func (s *status) block(reason string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.blocked, s.blockedAt = reason, time.Now()
-}
-
-func (s *status) unblock() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.unblockLocked()
-}
-
-func (s *status) unblockLocked() {
+	now := time.Now()
 	if s.blocked != "" {
-		s.metrics.blockedSeconds.Add(time.Since(s.blockedAt).Seconds())
+		s.metrics.blockedSeconds.Add(now.Sub(s.blockedAt).Seconds())
 	}
-	s.blocked = ""
+	s.blocked, s.blockedAt = c.Blocked, now
+	switch {
+	case c.Connected && s.connected: // only Blocked has changed
+		return
+	case c.Connected:
+		s.lastError = ""
+		s.metrics.connects.Inc()
+	case c.Cause != nil: // an intended end has none
+		s.lastError = c.Cause.Error()
+	}
+	s.connected, s.since = c.Connected, now
 }
 
 func (s *status) isBlocked() bool {

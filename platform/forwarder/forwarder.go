@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cityconnect/cityconnect/platform/backoff"
@@ -43,7 +44,8 @@ type Forwarder struct {
 	cfg            rabbit.Config
 	unroutable     func(exchange, key string)
 	confirmTimeout time.Duration
-	metrics        *metrics
+	published      prometheus.Histogram
+	failed         prometheus.Counter
 	blocked        atomic.Bool   // the broker takes no publishes for now
 	suspect        chan struct{} // holds one request for a fresh connection
 
@@ -55,8 +57,14 @@ type Forwarder struct {
 // New returns a Forwarder on connections of cfg, which it observes. It
 // calls unroutable for messages that no queue took: a binding is missing.
 func New(cfg rabbit.Config, reg prometheus.Registerer, unroutable func(exchange, key string)) *Forwarder {
+	factory := promauto.With(reg)
 	f := &Forwarder{
-		cfg: cfg, unroutable: unroutable, confirmTimeout: confirmTimeout, metrics: newMetrics(reg),
+		cfg: cfg, unroutable: unroutable, confirmTimeout: confirmTimeout,
+		published: factory.NewHistogram(prometheus.HistogramOpts{
+			Name: "forwarder_publish_duration_seconds", Help: "Time from publishing a retry, dead letter or replay to its confirm.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15),
+		}),
+		failed:  factory.NewCounter(prometheus.CounterOpts{Name: "forwarder_publish_failures_total", Help: "Publishes that have to be tried again."}),
 		suspect: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	f.cfg.Metrics = reg
@@ -116,7 +124,7 @@ func (f *Forwarder) Forward(ctx context.Context, exchange, key string, msg amqp.
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
-		f.metrics.failed.Inc()
+		f.failed.Inc()
 		f.cfg.Log.Warn().Err(err).Str("exchange", exchange).Str("routing_key", key).Msg("forwarding a message failed, will retry")
 		if errors.Is(err, rabbit.ErrReturned) {
 			f.unroutable(exchange, key)
@@ -136,7 +144,7 @@ func (f *Forwarder) Forward(ctx context.Context, exchange, key string, msg amqp.
 func (f *Forwarder) Publish(ctx context.Context, exchange, key string, msg amqp.Publishing) error {
 	err := f.publish(ctx, exchange, key, msg)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrTooLarge) {
-		f.metrics.failed.Inc()
+		f.failed.Inc()
 		if !errors.Is(err, rabbit.ErrReturned) {
 			f.suspectPublisher()
 		}
@@ -177,7 +185,7 @@ func (f *Forwarder) publish(ctx context.Context, exchange, key string, msg amqp.
 	for {
 		select {
 		case o := <-answer:
-			f.metrics.published.Observe(time.Since(began).Seconds())
+			f.published.Observe(time.Since(began).Seconds())
 			return o.Err()
 		case <-ctx.Done():
 			return ctx.Err()
@@ -204,21 +212,4 @@ func (f *Forwarder) current(ctx context.Context) (*rabbit.Publisher, error) {
 			return nil, ctx.Err()
 		}
 	}
-}
-
-type metrics struct {
-	published prometheus.Histogram
-	failed    prometheus.Counter
-}
-
-func newMetrics(reg prometheus.Registerer) *metrics {
-	m := &metrics{
-		published: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "forwarder_publish_duration_seconds", Help: "Time from publishing a retry, dead letter or replay to its confirm.",
-			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15),
-		}),
-		failed: prometheus.NewCounter(prometheus.CounterOpts{Name: "forwarder_publish_failures_total", Help: "Publishes that have to be tried again."}),
-	}
-	reg.MustRegister(m.published, m.failed)
-	return m
 }

@@ -76,61 +76,48 @@ func (l *Limiter) Take(user string) (wait time.Duration) { return l.TakeSome(use
 // TakeSome takes so many turns of user at once, or none if there are not as many: then
 // it returns how long to wait for them.
 func (l *Limiter) TakeSome(user string, turns float64) (wait time.Duration) {
-	if l.limit.Turns == 0 {
-		return 0
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b := l.bucketLocked(user)
-	if b.turns < turns {
-		return time.Duration((turns - b.turns) * float64(l.interval()))
-	}
-	b.turns -= turns
-	return 0
+	l.withBucket(user, func(b *bucket) {
+		if b.turns < turns {
+			wait = time.Duration((turns - b.turns) * float64(l.interval()))
+		} else {
+			b.turns -= turns
+		}
+	})
+	return wait
 }
 
 // GiveBack returns an unused turn.
 func (l *Limiter) GiveBack(user string) {
-	if l.limit.Turns == 0 {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b := l.bucketLocked(user)
-	b.turns = min(b.turns+1, float64(l.limit.Turns))
+	l.withBucket(user, func(b *bucket) { b.turns = min(b.turns+1, float64(l.limit.Turns)) })
 }
 
 // Charge takes turns of user that were used already, even if there are not as many:
 // then user owes them, up to as many as the limit has.
 func (l *Limiter) Charge(user string, turns float64) {
-	if l.limit.Turns == 0 {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b := l.bucketLocked(user)
-	b.turns = max(b.turns-turns, -float64(l.limit.Turns))
+	l.withBucket(user, func(b *bucket) { b.turns = max(b.turns-turns, -float64(l.limit.Turns)) })
 }
 
 // Debt returns how long user, who owes turns, has to wait for the next one; zero for
 // who owes none.
-func (l *Limiter) Debt(user string) time.Duration {
-	if l.limit.Turns == 0 {
-		return 0
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if b := l.bucketLocked(user); b.turns < 0 {
-		return time.Duration((1 - b.turns) * float64(l.interval()))
-	}
-	return 0
+func (l *Limiter) Debt(user string) (wait time.Duration) {
+	l.withBucket(user, func(b *bucket) {
+		if b.turns < 0 {
+			wait = time.Duration((1 - b.turns) * float64(l.interval()))
+		}
+	})
+	return wait
 }
 
 // interval is the time in which one turn comes back.
 func (l *Limiter) interval() time.Duration { return l.limit.Period / time.Duration(l.limit.Turns) }
 
-// bucketLocked returns user's bucket as it is now.
-func (l *Limiter) bucketLocked(user string) *bucket {
+// withBucket calls do with user's bucket as it is now, if there is a limit.
+func (l *Limiter) withBucket(user string, do func(*bucket)) {
+	if l.limit.Turns == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	now := time.Now()
 	if now.Sub(l.began) >= l.limit.Period || len(l.current) >= maxUsers {
 		l.current, l.previous, l.began = make(map[string]*bucket), l.current, now
@@ -145,5 +132,5 @@ func (l *Limiter) bucketLocked(user string) *bucket {
 	}
 	b.turns = min(b.turns+float64(age-b.at)/float64(l.interval()), float64(l.limit.Turns))
 	b.at = age
-	return b
+	do(b)
 }

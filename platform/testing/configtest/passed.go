@@ -33,11 +33,9 @@ func Passed(t *testing.T, program string, config reflect.Type) {
 	if len(variables) < 10 {
 		t.Fatalf("%s has %d variables", program, len(variables))
 	}
-	compose, chart, secrets := composeEnvironment(t, program), chartVariables(t), chartSecrets(t)
-	example := make(map[string]bool)
-	for _, found := range regexp.MustCompile(`(?m)^#?([A-Z][A-Z0-9_]+)=`).FindAllStringSubmatch(readFile(t, ".env.example"), -1) {
-		example[found[1]] = true
-	}
+	compose, secrets := composeEnvironment(t, program), chartSecrets(t)
+	chart := find(readFile(t, schemaFile), `"([A-Z][A-Z0-9_]+)": \{"\$ref": "#/definitions/value"\}`)
+	example := find(readFile(t, ".env.example"), `(?m)^#?([A-Z][A-Z0-9_]+)=`)
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		file, isSecret := name+"_FILE", secrets[name]
 		switch {
@@ -80,26 +78,23 @@ func composeEnvironment(t *testing.T, program string) map[string]bool {
 // schemaFile says which values the chart takes.
 const schemaFile = "deploy/helm/cityconnect/values.schema.json"
 
-func chartVariables(t *testing.T) map[string]bool {
-	t.Helper()
-	names := make(map[string]bool)
-	for _, found := range regexp.MustCompile(`"([A-Z][A-Z0-9_]+)": \{"\$ref": "#/definitions/value"\}`).FindAllStringSubmatch(readFile(t, schemaFile), -1) {
-		names[found[1]] = true
-	}
-	return names
-}
-
 // chartSecrets returns the variables that the chart takes from a secret, as files.
 func chartSecrets(t *testing.T) map[string]bool {
 	t.Helper()
 	_, list, _ := strings.Cut(readFile(t, schemaFile), `"secretFiles"`)
 	list, _, _ = strings.Cut(list, "]")
-	names := make(map[string]bool)
-	for _, found := range regexp.MustCompile(`"([A-Z][A-Z0-9_]+)"`).FindAllStringSubmatch(list, -1) {
-		names[found[1]] = true
-	}
+	names := find(list, `"([A-Z][A-Z0-9_]+)"`)
 	if len(names) < 8 {
 		t.Fatalf("%s has %d secrets", schemaFile, len(names))
+	}
+	return names
+}
+
+// find returns what the group of a pattern matches in text.
+func find(text, pattern string) map[string]bool {
+	names := make(map[string]bool)
+	for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		names[found[1]] = true
 	}
 	return names
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
@@ -96,30 +97,25 @@ func Newest(db Database) (uint, error) {
 	return uint(len(ups)), nil // the numbers begin at 1 and have no gap
 }
 
-// A Querier runs a query of one row; *pgxpool.Pool is one.
-type Querier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
-// Applied returns the version of the schema that the database behind q has.
-func Applied(ctx context.Context, q Querier) (version uint, err error) {
-	if err := q.QueryRow(ctx, "select version from schema_migrations").Scan(&version); err != nil {
+// Applied returns the version of the schema that the database behind pool has.
+func Applied(ctx context.Context, pool *pgxpool.Pool) (version uint, err error) {
+	if err := pool.QueryRow(ctx, "select version from schema_migrations").Scan(&version); err != nil {
 		return 0, fmt.Errorf("read schema version: %w", err)
 	}
 	return version, nil
 }
 
-// Check returns an error unless the database behind q has the schema that this
+// Check returns an error unless the database behind pool has the schema that this
 // program was built with, or a newer one, which may still be in the making: it
 // only adds. An older one needs `migrate up`.
-func Check(ctx context.Context, q Querier, db Database) error {
+func Check(ctx context.Context, pool *pgxpool.Pool, db Database) error {
 	want, err := Newest(db)
 	if err != nil {
 		return err
 	}
 	var version uint
 	var dirty bool
-	err = q.QueryRow(ctx, "select version, dirty from schema_migrations").Scan(&version, &dirty)
+	err = pool.QueryRow(ctx, "select version, dirty from schema_migrations").Scan(&version, &dirty)
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == pgerrcode.UndefinedTable || errors.Is(err, pgx.ErrNoRows) {
 		return fmt.Errorf("the %s database has no schema, must have version %d: run migrate up -database %s", db, want, db)
 	}

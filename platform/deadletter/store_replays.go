@@ -27,24 +27,23 @@ func (s *Store) CreateReplay(ctx context.Context, actor string, o ReplayRequest)
 	}
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		// Two requests at the same moment: one of them sees the other's replay.
-		var taking bool
 		if err := pgpool.Exec(ctx, tx, "lock replays", `lock table replays in share row exclusive mode`); err != nil {
 			return err
 		}
-		err := tx.QueryRow(ctx, `
-			select exists (select from replays where state in ('running', 'paused') and take_to is not null)`).Scan(&taking)
+		taking, err := pgpool.Value[bool](ctx, tx, "find replays", `
+			select exists (select from replays where state in ('running', 'paused') and take_to is not null)`)
 		if err != nil {
-			return fmt.Errorf("find replays: %w", err)
+			return err
 		}
 		if taking {
 			return ErrTaking
 		}
-		err = tx.QueryRow(ctx, `
+		replay.CreatedAt, err = pgpool.Value[time.Time](ctx, tx, "write replay", `
 			insert into replays (id, selection, state, total, rate_per_s, canary)
 			values ($1, $2, 'running', 0, $3, $4) returning created_at`,
-			replay.ID, o.Selection, o.PerSecond, o.Canary).Scan(&replay.CreatedAt)
+			replay.ID, o.Selection, o.PerSecond, o.Canary)
 		if err != nil {
-			return fmt.Errorf("write replay: %w", err)
+			return err
 		}
 		if err := startTaking(ctx, tx, &replay, o.Limit); err != nil {
 			return err
@@ -111,15 +110,12 @@ func takePortion(ctx context.Context, tx pgx.Tx, replay *Replay) error {
 	if tag.RowsAffected() == replayPortion {
 		return nil
 	}
-	err = tx.QueryRow(ctx, `
+	replay.Taking = false
+	replay.Total, err = pgpool.Value[int](ctx, tx, "write replay", `
 		update replays set take_to = null, total = (
 		  select count(*) from dead_letters where replay_id = $1 and state = 'replaying')
-		where id = $1 returning total`, replay.ID).Scan(&replay.Total)
-	if err != nil {
-		return fmt.Errorf("write replay: %w", err)
-	}
-	replay.Taking = false
-	return nil
+		where id = $1 returning total`, replay.ID)
+	return err
 }
 
 // ClaimReplay leases to owner a replay that has no other owner: a running one, or one

@@ -153,21 +153,20 @@ func (w *Writes) advance(ctx context.Context, s sequence) error {
 	if s.Table == "outbox_messages" {
 		condition = " where status = 'pending'"
 	}
-	var highest int64
-	err := w.pool.QueryRow(ctx, `select coalesce(max(`+s.Column+`), 0) from `+s.Table+condition).Scan(&highest)
+	highest, err := Value[int64](ctx, w.pool, "read the highest number of "+s.Table, `select coalesce(max(`+s.Column+`), 0) from `+s.Table+condition)
 	if err != nil {
-		return fmt.Errorf("read the highest number of %s: %w", s.Table, err)
+		return err
 	}
 	if highest <= s.Last {
 		return nil
 	}
 	// Rows may have been written since the sequence was read. Read again, it is
 	// behind only if it is behind for good: a number is taken before its row is seen.
-	err = w.pool.QueryRow(ctx, `select coalesce(pg_sequence_last_value($1::text::regclass), 0)`, s.Name).Scan(&s.Last)
+	last, err := Value[int64](ctx, w.pool, "read sequence "+s.Name, `select coalesce(pg_sequence_last_value($1::text::regclass), 0)`, s.Name)
 	if err != nil {
-		return fmt.Errorf("read sequence %s: %w", s.Name, err)
+		return err
 	}
-	behind := highest - s.Last
+	behind := highest - last
 	if behind <= 0 {
 		return nil
 	}
@@ -176,8 +175,9 @@ func (w *Writes) advance(ctx context.Context, s sequence) error {
 	}
 	for behind > 0 {
 		step := min(behind, advanceBy)
-		if _, err := w.pool.Exec(ctx, `select count(nextval($1::text::regclass)) from generate_series(1, $2::bigint)`, s.Name, step); err != nil {
-			return fmt.Errorf("advance sequence %s: %w", s.Name, err)
+		err := Exec(ctx, w.pool, "advance sequence "+s.Name, `select count(nextval($1::text::regclass)) from generate_series(1, $2::bigint)`, s.Name, step)
+		if err != nil {
+			return err
 		}
 		behind -= step
 	}

@@ -61,7 +61,10 @@ func (op *operation) handler(h service.HandlerFunc, errs service.Errors) http.Ha
 		if err := op.check(r); err != nil {
 			return err
 		}
-		return h(w, r)
+		if err := h(w, r); err != nil {
+			return fmt.Errorf("%s: %w", op.Operation.OperationID, err) // for the log
+		}
+		return nil
 	})
 	if op.public() {
 		return auth.Open(op.roles()...)(checked)

@@ -28,17 +28,16 @@ type Assets struct {
 // Operations are those on things.
 func (h Assets) Operations() openapi.Operations {
 	return openapi.Operations{
-		"listAssets":      {Handler: h.list, Timeout: service.DefaultTimeout},
-		"listAssetLayers": {Handler: h.layers, Timeout: service.DefaultTimeout},
-		"setAssets":       {Handler: h.set, Timeout: service.Unlimited}, // as long as the client sends
+		"listAssets":      {Handler: answered(h.list), Timeout: service.DefaultTimeout},
+		"listAssetLayers": {Handler: answered(h.layers), Timeout: service.DefaultTimeout},
+		"setAssets":       {Handler: answered(h.set), Timeout: service.Unlimited}, // as long as the client sends
 		"printAssets":     {Handler: h.print, Timeout: service.DefaultTimeout},
 	}
 }
 
 // list handles GET /map/assets.
-func (h Assets) list(w http.ResponseWriter, r *http.Request) (err error) {
+func (h Assets) list(r *http.Request) (out reportapi.AssetList, err error) {
 	var found []report.PlacedAsset
-	var more bool
 	query := r.URL.Query()
 	switch {
 	case query.Has("asset") && !query.Has("bbox"):
@@ -46,16 +45,14 @@ func (h Assets) list(w http.ResponseWriter, r *http.Request) (err error) {
 	case query.Has("bbox") && !query.Has("asset"):
 		box := checked(report.ParseBox, query.Get("bbox"))
 		if box.West > box.East {
-			return fault.NewInvalid("bbox", "must not span the antimeridian")
+			return out, fault.NewInvalid("bbox", "must not span the antimeridian")
 		}
-		found, more, err = h.Store.In(r.Context(), *box, maxAssets)
+		found, out.More, err = h.Store.In(r.Context(), *box, maxAssets)
 	default:
-		return fault.NewInvalid("bbox", "must be there, or else asset")
+		return out, fault.NewInvalid("bbox", "must be there, or else asset")
 	}
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.AssetList{Assets: service.Each(found, assetOf), More: more})
+	out.Assets = service.Each(found, assetOf)
+	return out, err
 }
 
 func assetOf(a report.PlacedAsset) reportapi.Asset {
@@ -70,14 +67,11 @@ func assetOf(a report.PlacedAsset) reportapi.Asset {
 }
 
 // layers handles GET /reports/assets.
-func (h Assets) layers(w http.ResponseWriter, r *http.Request) error {
+func (h Assets) layers(r *http.Request) (reportapi.AssetLayers, error) {
 	layers, err := h.Store.Layers(r.Context())
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.AssetLayers{Layers: service.Each(layers, func(l report.AssetLayer) reportapi.AssetLayer {
+	return reportapi.AssetLayers{Layers: service.Each(layers, func(l report.AssetLayer) reportapi.AssetLayer {
 		return reportapi.AssetLayer{Layer: l.Name, CategoryID: l.Category, Count: l.Count, ChangedAt: l.ChangedAt}
-	})})
+	})}, err
 }
 
 // print handles GET /reports/assets/{layer}/sheet.
@@ -105,27 +99,24 @@ func (h Assets) print(w http.ResponseWriter, r *http.Request) error {
 }
 
 // set handles PUT /reports/assets/{layer}.
-func (h Assets) set(w http.ResponseWriter, r *http.Request) error {
+func (h Assets) set(r *http.Request) (reportapi.AssetUpload, error) {
 	category, err := h.Categories.Category(r.Context(), int32Of(r.URL.Query().Get("category")))
 	switch {
 	case fault.KindOf(err) == fault.Invalid:
-		return fault.NewInvalid("category", "there is no such category")
+		return reportapi.AssetUpload{}, fault.NewInvalid("category", "there is no such category")
 	case err != nil:
-		return err
+		return reportapi.AssetUpload{}, err
 	}
 	things, faults, err := asset.Read(r.Body, strings.HasPrefix(r.Header.Get("Content-Type"), "text/csv"), h.Bounds)
 	if err != nil {
-		return err
+		return reportapi.AssetUpload{}, err
 	}
 	if len(faults) > 0 {
-		return service.InvalidInput.New("the things stay as they were", faults...)
+		return reportapi.AssetUpload{}, service.InvalidInput.New("the things stay as they were", faults...)
 	}
 	layer := r.PathValue("layer")
 	changed, err := h.Store.Replace(r.Context(), layer, category.ID, things, user(r).AsOfficial())
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.AssetUpload{
+	return reportapi.AssetUpload{
 		Layer: layer, CategoryID: category.ID, Count: changed.Count, Added: changed.Added, Changed: changed.Changed, Removed: changed.Removed,
-	})
+	}, err
 }

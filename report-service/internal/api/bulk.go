@@ -28,7 +28,7 @@ type Moves struct {
 func (h Moves) Operations() openapi.Operations {
 	return openapi.Operations{
 		"moveReports":   {Handler: service.Decoded(h.moveReports), Timeout: changeTimeout},
-		"listBulkMoves": {Handler: h.listBulkMoves, Timeout: service.DefaultTimeout},
+		"listBulkMoves": {Handler: answered(h.listBulkMoves), Timeout: service.DefaultTimeout},
 	}
 }
 
@@ -114,14 +114,11 @@ func problemName(kind fault.Kind) string {
 }
 
 // listBulkMoves handles GET /reports/moves.
-func (h Moves) listBulkMoves(w http.ResponseWriter, r *http.Request) error {
+func (h Moves) listBulkMoves(r *http.Request) (reportapi.BulkMoves, error) {
 	moves, err := h.Workbench.BulkMoves(r.Context(), intParam(r, "limit"), user(r))
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.BulkMoves{Moves: service.Each(moves, func(m report.BulkMove) reportapi.BulkMoveEntry {
+	return reportapi.BulkMoves{Moves: service.Each(moves, func(m report.BulkMove) reportapi.BulkMoveEntry {
 		return reportapi.BulkMoveEntry{
 			At: m.At, By: personOf(&m.By), Status: reportapi.Status(m.To), Note: m.Note, Reports: m.Reports, Refused: orEmpty(m.Refused), Ended: m.Refused != nil,
 		}
-	})})
+	})}, err
 }

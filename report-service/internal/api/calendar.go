@@ -27,8 +27,8 @@ type Calendar struct {
 // Operations are those on the calendar.
 func (h Calendar) Operations() openapi.Operations {
 	return openapi.Operations{
-		"getCalendar": {Handler: h.getCalendar, Timeout: service.DefaultTimeout},
-		"setCalendar": {Handler: service.Decoded(h.setCalendar), Timeout: service.DefaultTimeout},
+		"getCalendar": {Handler: answered(h.getCalendar), Timeout: service.DefaultTimeout},
+		"setCalendar": {Handler: answeredTo(h.setCalendar), Timeout: service.DefaultTimeout},
 	}
 }
 
@@ -36,12 +36,8 @@ func (h Calendar) Operations() openapi.Operations {
 var weekdays = [7]reportapi.Weekday{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
 
 // getCalendar handles GET /reports/calendar.
-func (h Calendar) getCalendar(w http.ResponseWriter, r *http.Request) error {
-	out, err := h.read(r.Context())
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, out)
+func (h Calendar) getCalendar(r *http.Request) (reportapi.Calendar, error) {
+	return h.read(r.Context())
 }
 
 func (h Calendar) read(ctx context.Context) (out reportapi.Calendar, err error) {
@@ -74,11 +70,11 @@ func (h Calendar) read(ctx context.Context) (out reportapi.Calendar, err error) 
 func clockText(minutes int) string { return schedule.Clock(minutes).String() }
 
 // setCalendar handles PUT /reports/calendar.
-func (h Calendar) setCalendar(w http.ResponseWriter, r *http.Request, req reportapi.Calendar) error {
+func (h Calendar) setCalendar(r *http.Request, req reportapi.Calendar) (reportapi.Calendar, error) {
 	if err := h.set(r.Context(), req, user(r).AsOfficial()); err != nil {
-		return err
+		return reportapi.Calendar{}, err
 	}
-	return h.getCalendar(w, r)
+	return h.read(r.Context())
 }
 
 func (h Calendar) set(ctx context.Context, req reportapi.Calendar, by report.Official) error {

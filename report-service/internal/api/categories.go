@@ -28,7 +28,7 @@ func (h Categories) Operations() openapi.Operations {
 		"listCategories":      {Handler: h.list, Timeout: service.DefaultTimeout},
 		"getCategorySettings": {Handler: h.settings, Timeout: service.DefaultTimeout},
 		"setCategories":       {Handler: service.Decoded(h.set), Timeout: service.DefaultTimeout},
-		"listCategoryChanges": {Handler: h.changes, Timeout: service.DefaultTimeout},
+		"listCategoryChanges": {Handler: answered(h.changes), Timeout: service.DefaultTimeout},
 	}
 }
 
@@ -206,13 +206,10 @@ func (h Categories) read(ctx context.Context, req reportapi.NewCategories) ([]re
 }
 
 // changes handles GET /reports/categories/changes.
-func (h Categories) changes(w http.ResponseWriter, r *http.Request) error {
+func (h Categories) changes(r *http.Request) (reportapi.CategoryChanges, error) {
 	const most = 50
 	changes, err := h.Categories.Changes(r.Context(), most)
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.CategoryChanges{Changes: service.Each(changes, func(c report.CategoryChange) reportapi.CategoryChange {
+	return reportapi.CategoryChanges{Changes: service.Each(changes, func(c report.CategoryChange) reportapi.CategoryChange {
 		return reportapi.CategoryChange{At: c.At, Actor: c.Actor, ActorName: c.ActorName, Added: c.Added, Changed: c.Changed, Retired: c.Retired, Moved: c.Moved}
-	})})
+	})}, err
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -33,8 +32,8 @@ func (h Comments) Operations() openapi.Operations {
 		"listComments": {Handler: h.listComments, Timeout: service.DefaultTimeout},
 		"addComment":   {Handler: add, Timeout: changeTimeout},
 		"hideComment":  {Handler: service.Decoded(h.hideComment), Timeout: changeTimeout},
-		"showComment":  {Handler: h.showComment, Timeout: changeTimeout},
-		"seeComments":  {Handler: h.seeComments, Timeout: changeTimeout},
+		"showComment":  {Handler: done(h.showComment), Timeout: changeTimeout},
+		"seeComments":  {Handler: done(h.seeComments), Timeout: changeTimeout},
 	}
 }
 
@@ -76,25 +75,19 @@ func (h Comments) listComments(w http.ResponseWriter, r *http.Request) error {
 // hideComment handles PUT /reports/{id}/comments/{comment_id}/hidden.
 func (h Comments) hideComment(w http.ResponseWriter, r *http.Request, req reportapi.CommentHiding) error {
 	if err := h.Store.Hide(r.Context(), pathID(r), openapi.PathID(r, "comment_id"), strings.TrimSpace(req.Reason), user(r).AsOfficial()); err != nil {
-		return fmt.Errorf("hide comment: %w", err)
+		return err
 	}
 	return service.NoContent(w)
 }
 
 // showComment handles DELETE /reports/{id}/comments/{comment_id}/hidden.
-func (h Comments) showComment(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Store.Show(r.Context(), pathID(r), openapi.PathID(r, "comment_id"), user(r).AsOfficial()); err != nil {
-		return fmt.Errorf("show comment: %w", err)
-	}
-	return service.NoContent(w)
+func (h Comments) showComment(r *http.Request) error {
+	return h.Store.Show(r.Context(), pathID(r), openapi.PathID(r, "comment_id"), user(r).AsOfficial())
 }
 
 // seeComments handles PUT /reports/{id}/comments/{comment_id}/seen.
-func (h Comments) seeComments(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Store.See(r.Context(), pathID(r), openapi.PathID(r, "comment_id"), user(r)); err != nil {
-		return err
-	}
-	return service.NoContent(w)
+func (h Comments) seeComments(r *http.Request) error {
+	return h.Store.See(r.Context(), pathID(r), openapi.PathID(r, "comment_id"), user(r))
 }
 
 func commentOf(v report.CommentView) reportapi.Comment {

@@ -61,15 +61,15 @@ func (h Guests) Operations() openapi.Operations {
 	})
 	coding := ratelimit.New(ratelimit.Limit{Turns: codesPerGuest, Period: time.Hour})
 	all := openapi.Operations{
-		"readGuests":       {Handler: h.read, Timeout: service.DefaultTimeout},
+		"readGuests":       {Handler: answered(h.read), Timeout: service.DefaultTimeout},
 		"createGuest":      {Handler: h.create, Timeout: changeTimeout},
 		"createGuestCode":  {Handler: limited(coding, h.createCode), Timeout: changeTimeout},
 		"openGuestSession": {Handler: service.Decoded(h.openSession), Timeout: changeTimeout},
-		"readAdoption":     {Handler: h.readAdoption, Timeout: service.DefaultTimeout},
+		"readAdoption":     {Handler: answered(h.readAdoption), Timeout: service.DefaultTimeout},
 		"adoptGuest":       {Handler: h.adopt, Timeout: service.DefaultTimeout},
 		"declineAdoption":  {Handler: h.decline, Timeout: service.DefaultTimeout},
-		"readGuestSwitch":  {Handler: h.readSwitch, Timeout: service.DefaultTimeout},
-		"setGuestSwitch":   {Handler: service.Decoded(h.setSwitch), Timeout: changeTimeout},
+		"readGuestSwitch":  {Handler: answered(h.readSwitch), Timeout: service.DefaultTimeout},
+		"setGuestSwitch":   {Handler: answeredTo(h.setSwitch), Timeout: changeTimeout},
 	}
 	if !h.On {
 		for name := range all {
@@ -80,13 +80,9 @@ func (h Guests) Operations() openapi.Operations {
 }
 
 // read handles GET /guests.
-func (h Guests) read(w http.ResponseWriter, r *http.Request) error {
+func (h Guests) read(r *http.Request) (reportapi.GuestsNow, error) {
 	now, err := h.Settings.GuestSwitch(r.Context())
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Cache-Control", "no-store")
-	return service.Encode(w, http.StatusOK, reportapi.GuestsNow{Open: now.Open, Votes: h.Votes, Comments: h.Comments, ReportsPerDay: int32(h.PerDay)}) //nolint:gosec // it is 100 at most
+	return reportapi.GuestsNow{Open: now.Open, Votes: h.Votes, Comments: h.Comments, ReportsPerDay: int32(h.PerDay)}, err //nolint:gosec // it is 100 at most
 }
 
 // The problems of guests that say when the same request may succeed.
@@ -169,7 +165,6 @@ func (h Guests) createCode(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Cache-Control", "no-store")
 	return service.Encode(w, http.StatusCreated, reportapi.GuestCode{Code: report.ShowGuestCode(code), ExpiresAt: expires})
 }
 
@@ -207,17 +202,13 @@ func (h Guests) guestOf(r *http.Request) (string, error) {
 }
 
 // readAdoption handles GET /guests/adoption.
-func (h Guests) readAdoption(w http.ResponseWriter, r *http.Request) error {
+func (h Guests) readAdoption(r *http.Request) (reportapi.Adoption, error) {
 	id, err := h.guestOf(r)
 	if err != nil {
-		return err
+		return reportapi.Adoption{}, err
 	}
 	reports, err := h.Store.Reports(r.Context(), id)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Cache-Control", "no-store")
-	return service.Encode(w, http.StatusOK, reportapi.Adoption{Reports: reports})
+	return reportapi.Adoption{Reports: reports}, err
 }
 
 // adopt handles POST /guests/adoption.
@@ -231,7 +222,6 @@ func (h Guests) adopt(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	h.Auth.ForgetGuest(w, r)
-	w.Header().Set("Cache-Control", "no-store")
 	return service.Encode(w, http.StatusOK, reportapi.Adoption{Reports: reports})
 }
 
@@ -242,23 +232,15 @@ func (h Guests) decline(w http.ResponseWriter, r *http.Request) error {
 }
 
 // readSwitch handles GET /admin/reports/guests.
-func (h Guests) readSwitch(w http.ResponseWriter, r *http.Request) error {
+func (h Guests) readSwitch(r *http.Request) (reportapi.GuestSwitch, error) {
 	now, err := h.Settings.GuestSwitch(r.Context())
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Cache-Control", "no-store")
-	return service.Encode(w, http.StatusOK, switchOf(now))
+	return switchOf(now), err
 }
 
 // setSwitch handles PUT /admin/reports/guests.
-func (h Guests) setSwitch(w http.ResponseWriter, r *http.Request, req reportapi.GuestSwitchChange) error {
+func (h Guests) setSwitch(r *http.Request, req reportapi.GuestSwitchChange) (reportapi.GuestSwitch, error) {
 	now, err := h.Settings.SetGuestSwitch(r.Context(), req.Open, req.Reason, user(r).AsOfficial())
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Cache-Control", "no-store")
-	return service.Encode(w, http.StatusOK, switchOf(now))
+	return switchOf(now), err
 }
 
 func switchOf(s report.GuestSwitch) reportapi.GuestSwitch {

@@ -30,20 +30,17 @@ type Map struct {
 // Operations are those on the map.
 func (h Map) Operations() openapi.Operations {
 	h.shared = newSharedMaps()
-	return openapi.Operations{"listMapPoints": {Handler: h.listMapPoints, Timeout: service.DefaultTimeout}}
+	return openapi.Operations{"listMapPoints": {Handler: answered(h.listMapPoints), Timeout: service.DefaultTimeout}}
 }
 
 // listMapPoints handles GET /map/points. Its answer is the same for everyone.
-func (h Map) listMapPoints(w http.ResponseWriter, r *http.Request) error {
+func (h Map) listMapPoints(r *http.Request) (reportapi.MapPoints, error) {
 	filter, findsNothing := readFilter(r)
 	if findsNothing {
-		return service.Encode(w, http.StatusOK, mapPoints(report.Map{}))
+		return mapPoints(report.Map{}), nil
 	}
 	shown, err := h.mapOf(r, filter, intParam(r, "zoom"))
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, mapPoints(shown))
+	return mapPoints(shown), err
 }
 
 // mapOf returns a map that was read for this request, or clusters that can be shared.

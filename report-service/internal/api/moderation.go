@@ -31,56 +31,44 @@ type Moderation struct {
 func (h Moderation) Operations() openapi.Operations {
 	complain := limitedForAll(ratelimit.New(h.PerUser), ratelimit.New(abusePerAddress), service.Decoded(h.reportAbuse))
 	return openapi.Operations{
-		"hideReport":    {Handler: service.Decoded(h.hideReport), Timeout: changeTimeout},
-		"unhideReport":  {Handler: h.unhideReport, Timeout: changeTimeout},
-		"setVisibility": {Handler: service.Decoded(h.setVisibility), Timeout: changeTimeout},
-		"redactReport":  {Handler: service.Decoded(h.redactReport), Timeout: changeTimeout},
+		"hideReport":    {Handler: answeredTo(h.hideReport), Timeout: changeTimeout},
+		"unhideReport":  {Handler: answered(h.unhideReport), Timeout: changeTimeout},
+		"setVisibility": {Handler: answeredTo(h.setVisibility), Timeout: changeTimeout},
+		"redactReport":  {Handler: answeredTo(h.redactReport), Timeout: changeTimeout},
 		"reportAbuse":   {Handler: complain, Timeout: service.DefaultTimeout},
-		"dismissAbuse":  {Handler: h.dismissAbuse, Timeout: service.DefaultTimeout},
-		"listAbuse":     {Handler: h.listAbuse, Timeout: service.DefaultTimeout},
+		"dismissAbuse":  {Handler: answered(h.dismissAbuse), Timeout: service.DefaultTimeout},
+		"listAbuse":     {Handler: answered(h.listAbuse), Timeout: service.DefaultTimeout},
 	}
 }
 
 // hideReport handles PUT /reports/{id}/hidden.
-func (h Moderation) hideReport(w http.ResponseWriter, r *http.Request, req reportapi.Hiding) error {
-	if err := h.Store.Hide(r.Context(), pathID(r), req.Reason, ifMatch(r), user(r).AsOfficial()); err != nil {
-		return fmt.Errorf("hide report: %w", err)
-	}
-	return h.Work.getWork(w, r)
+func (h Moderation) hideReport(r *http.Request, req reportapi.Hiding) (reportapi.Work, error) {
+	return h.Work.after(r, h.Store.Hide(r.Context(), pathID(r), req.Reason, ifMatch(r), user(r).AsOfficial()))
 }
 
 // unhideReport handles DELETE /reports/{id}/hidden.
-func (h Moderation) unhideReport(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Store.Unhide(r.Context(), pathID(r), ifMatch(r), user(r).AsOfficial()); err != nil {
-		return fmt.Errorf("show report: %w", err)
-	}
-	return h.Work.getWork(w, r)
+func (h Moderation) unhideReport(r *http.Request) (reportapi.Work, error) {
+	return h.Work.after(r, h.Store.Unhide(r.Context(), pathID(r), ifMatch(r), user(r).AsOfficial()))
 }
 
 // setVisibility handles PUT /reports/{id}/visibility.
-func (h Moderation) setVisibility(w http.ResponseWriter, r *http.Request, req reportapi.ReportVisibility) error {
-	if err := h.Store.SetVisibility(r.Context(), pathID(r), report.Visibility(req.Visibility), strings.TrimSpace(req.Reason), ifMatch(r), user(r).AsOfficial()); err != nil {
-		return fmt.Errorf("set visibility: %w", err)
-	}
-	return h.Work.getWork(w, r)
+func (h Moderation) setVisibility(r *http.Request, req reportapi.ReportVisibility) (reportapi.Work, error) {
+	return h.Work.after(r, h.Store.SetVisibility(r.Context(), pathID(r), report.Visibility(req.Visibility), strings.TrimSpace(req.Reason), ifMatch(r), user(r).AsOfficial()))
 }
 
 // redactReport handles PATCH /reports/{id}/words.
-func (h Moderation) redactReport(w http.ResponseWriter, r *http.Request, req reportapi.Rewording) error {
+func (h Moderation) redactReport(r *http.Request, req reportapi.Rewording) (reportapi.Work, error) {
 	words := report.Rewording{
 		Title: req.Title, Description: req.Description, Notes: make(map[int64]string, len(req.Notes)),
 		Reason: strings.TrimSpace(req.Reason), IfMatch: ifMatch(r),
 	}
 	for i, n := range req.Notes {
 		if _, given := words.Notes[n.Version]; given {
-			return fault.NewInvalid(fmt.Sprintf("/notes/%d/version", i), "must not name a note twice")
+			return reportapi.Work{}, fault.NewInvalid(fmt.Sprintf("/notes/%d/version", i), "must not name a note twice")
 		}
 		words.Notes[n.Version] = strings.TrimSpace(n.Note)
 	}
-	if err := h.Store.Redact(r.Context(), pathID(r), words, user(r).AsOfficial()); err != nil {
-		return fmt.Errorf("redact report: %w", err)
-	}
-	return h.Work.getWork(w, r)
+	return h.Work.after(r, h.Store.Redact(r.Context(), pathID(r), words, user(r).AsOfficial()))
 }
 
 // reportAbuse handles POST /reports/{id}/abuse.
@@ -93,22 +81,16 @@ func (h Moderation) reportAbuse(w http.ResponseWriter, r *http.Request, req repo
 }
 
 // dismissAbuse handles DELETE /reports/{id}/abuse.
-func (h Moderation) dismissAbuse(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Store.DismissComplaints(r.Context(), pathID(r), user(r).AsOfficial()); err != nil {
-		return err
-	}
-	return h.Work.getWork(w, r)
+func (h Moderation) dismissAbuse(r *http.Request) (reportapi.Work, error) {
+	return h.Work.after(r, h.Store.DismissComplaints(r.Context(), pathID(r), user(r).AsOfficial()))
 }
 
 // listAbuse handles GET /reports/queue/abuse.
-func (h Moderation) listAbuse(w http.ResponseWriter, r *http.Request) error {
+func (h Moderation) listAbuse(r *http.Request) (reportapi.AbuseList, error) {
 	suspects, err := h.Store.Flagged(r.Context(), intParam(r, "limit"), user(r))
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.AbuseList{Reports: service.Each(suspects, func(f report.FlaggedReport) reportapi.Suspect {
+	return reportapi.AbuseList{Reports: service.Each(suspects, func(f report.FlaggedReport) reportapi.Suspect {
 		return reportapi.Suspect{Report: taskOf(f.Task), Entries: service.Each(f.Complaints, func(c report.Complaint) reportapi.AbuseEntry {
 			return reportapi.AbuseEntry{Reason: reportapi.AbuseReason(c.Reason), Text: c.Text, At: c.At}
 		})}
-	})})
+	})}, err
 }

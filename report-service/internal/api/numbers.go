@@ -28,11 +28,11 @@ type Numbers struct {
 
 // Operations are those on numbers.
 func (h Numbers) Operations() openapi.Operations {
-	return openapi.Operations{"countOverTime": {Handler: h.countOverTime, Timeout: service.DefaultTimeout}}
+	return openapi.Operations{"countOverTime": {Handler: answered(h.countOverTime), Timeout: service.DefaultTimeout}}
 }
 
 // countOverTime handles GET /reports/numbers.
-func (h Numbers) countOverTime(w http.ResponseWriter, r *http.Request) error {
+func (h Numbers) countOverTime(r *http.Request) (reportapi.Numbers, error) {
 	filter, findsNothing := queueFilter(r)
 	if filter.FiledTo.IsZero() {
 		filter.FiledTo = time.Now()
@@ -43,12 +43,12 @@ func (h Numbers) countOverTime(w http.ResponseWriter, r *http.Request) error {
 	interval := report.Interval(r.URL.Query().Get("interval"))
 	days := map[report.Interval]int{report.Day: 1, report.Week: 7, report.Month: 28}[interval]
 	if filter.FiledTo.After(filter.FiledFrom.AddDate(0, 0, days*maxPeriods)) {
-		return fault.NewInvalid("filed_from", "must be within 400 periods of filed_to: choose a later time or a longer interval")
+		return reportapi.Numbers{}, fault.NewInvalid("filed_from", "must be within 400 periods of filed_to: choose a later time or a longer interval")
 	}
 	var numbers []report.PeriodCounts
 	list, err := h.Areas.List(r.Context())
 	if err != nil {
-		return err
+		return reportapi.Numbers{}, err
 	}
 	var departments, areas figures
 	if !findsNothing {
@@ -62,7 +62,7 @@ func (h Numbers) countOverTime(w http.ResponseWriter, r *http.Request) error {
 			return err
 		})
 		if err != nil {
-			return err
+			return reportapi.Numbers{}, err
 		}
 	}
 	out := reportapi.Numbers{
@@ -89,7 +89,7 @@ func (h Numbers) countOverTime(w http.ResponseWriter, r *http.Request) error {
 			Confirmed: n.Confirmed, Disputed: n.VerdictCounts.Disputed, Silent: n.Silent,
 		}
 	}
-	return service.Encode(w, http.StatusOK, out)
+	return out, nil
 }
 
 // figures are those of parts of the city that did something or have something open, by

@@ -51,21 +51,18 @@ func (h Open311) Handler(log zerolog.Logger) (http.Handler, error) {
 // Operations are those on the keys of applications.
 func (h Open311) Operations() openapi.Operations {
 	return openapi.Operations{
-		"listOpen311Keys":  {Handler: h.list, Timeout: service.DefaultTimeout},
+		"listOpen311Keys":  {Handler: answered(h.list), Timeout: service.DefaultTimeout},
 		"makeOpen311Key":   {Handler: service.Decoded(h.make), Timeout: service.DefaultTimeout},
 		"revokeOpen311Key": {Handler: h.revoke, Timeout: service.DefaultTimeout},
 	}
 }
 
 // list handles GET /admin/reports/open311/keys.
-func (h Open311) list(w http.ResponseWriter, r *http.Request) error {
+func (h Open311) list(r *http.Request) (reportapi.Open311Keys, error) {
 	applications, err := h.Applications.Applications(r.Context())
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.Open311Keys{Enabled: h.On, Keys: service.Each(applications, func(a report.Application) reportapi.Open311Key {
+	return reportapi.Open311Keys{Enabled: h.On, Keys: service.Each(applications, func(a report.Application) reportapi.Open311Key {
 		return reportapi.Open311Key{ID: a.ID, Name: a.Name, MadeAt: a.MadeAt, RevokedAt: service.OrZero(a.RevokedAt), Reports: a.Reports}
-	})})
+	})}, err
 }
 
 // make handles POST /admin/reports/open311/keys.

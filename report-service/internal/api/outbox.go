@@ -31,24 +31,24 @@ type Outbox struct {
 // Operations are those on the outbox.
 func (h Outbox) Operations() openapi.Operations {
 	return openapi.Operations{
-		"outboxStats":               {Handler: h.outboxStats, Timeout: service.DefaultTimeout},
+		"outboxStats":               {Handler: answered(h.outboxStats), Timeout: service.DefaultTimeout},
 		"outboxHistory":             operators.History(h.History),
-		"outboxMessageStory":        {Handler: h.outboxStory, Timeout: service.DefaultTimeout},
+		"outboxMessageStory":        {Handler: answered(h.outboxStory), Timeout: service.DefaultTimeout},
 		"listOutboxMessages":        {Handler: h.listOutbox, Timeout: service.DefaultTimeout},
-		"listRefusedOutboxMessages": {Handler: h.listRefused, Timeout: service.DefaultTimeout},
-		"retryOutboxMessage":        {Handler: h.retryOutbox, Timeout: service.DefaultTimeout},
-		"retryOutboxMessages":       {Handler: service.Decoded(h.retryAllOutbox), Timeout: service.DefaultTimeout},
-		"republishOutboxMessages":   {Handler: service.Decoded(h.republishOutbox), Timeout: service.DefaultTimeout},
-		"discardOutboxMessage":      {Handler: h.discardOutbox, Timeout: service.DefaultTimeout},
-		"outboxAudit":               {Handler: h.outboxAudit, Timeout: service.DefaultTimeout},
+		"listRefusedOutboxMessages": {Handler: answered(h.listRefused), Timeout: service.DefaultTimeout},
+		"retryOutboxMessage":        {Handler: done(h.retryOutbox), Timeout: service.DefaultTimeout},
+		"retryOutboxMessages":       {Handler: answeredTo(h.retryAllOutbox), Timeout: service.DefaultTimeout},
+		"republishOutboxMessages":   {Handler: answeredTo(h.republishOutbox), Timeout: service.DefaultTimeout},
+		"discardOutboxMessage":      {Handler: done(h.discardOutbox), Timeout: service.DefaultTimeout},
+		"outboxAudit":               {Handler: answered(h.outboxAudit), Timeout: service.DefaultTimeout},
 	}
 }
 
 // outboxStats handles GET /admin/outbox/stats.
-func (h Outbox) outboxStats(w http.ResponseWriter, r *http.Request) error {
+func (h Outbox) outboxStats(r *http.Request) (reportapi.OutboxStats, error) {
 	stats, err := h.Store.Stats(r.Context())
 	if err != nil {
-		return err
+		return reportapi.OutboxStats{}, err
 	}
 	state := h.Relay.State()
 	out := reportapi.OutboxStats{
@@ -71,7 +71,7 @@ func (h Outbox) outboxStats(w http.ResponseWriter, r *http.Request) error {
 			Owner:                service.OrZero(shard.Owner), Epoch: shard.Epoch, LeaseUntil: service.OrZero(shard.LeaseUntil),
 		}
 	}
-	return service.Encode(w, http.StatusOK, out)
+	return out, nil
 }
 
 // listOutbox handles GET /admin/outbox/messages.
@@ -101,12 +101,9 @@ func outboxMessageOf(m outbox.Message) reportapi.OutboxMessage {
 }
 
 // listRefused handles GET /admin/outbox/refused.
-func (h Outbox) listRefused(w http.ResponseWriter, r *http.Request) error {
+func (h Outbox) listRefused(r *http.Request) (reportapi.OutboxRefusals, error) {
 	refusals, err := h.Store.Refused(r.Context(), intParam(r, "limit"))
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.OutboxRefusals{Messages: service.Each(refusals, outboxRefusalOf)})
+	return reportapi.OutboxRefusals{Messages: service.Each(refusals, outboxRefusalOf)}, err
 }
 
 func outboxRefusalOf(r outbox.Refusal) reportapi.OutboxRefusal {
@@ -114,15 +111,15 @@ func outboxRefusalOf(r outbox.Refusal) reportapi.OutboxRefusal {
 }
 
 // outboxStory handles GET /admin/outbox/messages/{id}/story.
-func (h Outbox) outboxStory(w http.ResponseWriter, r *http.Request) error {
+func (h Outbox) outboxStory(r *http.Request) (reportapi.OutboxStory, error) {
 	id := pathID(r)
 	told, err := h.Store.Story(r.Context(), id)
 	if err != nil {
-		return err
+		return reportapi.OutboxStory{}, err
 	}
 	entries, err := h.Story.Entries(r.Context(), id.String())
 	if err != nil {
-		return err
+		return reportapi.OutboxStory{}, err
 	}
 	entries = append(told.Entries, entries...)
 	story.Sort(entries)
@@ -130,7 +127,7 @@ func (h Outbox) outboxStory(w http.ResponseWriter, r *http.Request) error {
 	if told.Message != nil {
 		out.Message = outboxMessageOf(*told.Message)
 	}
-	return service.Encode(w, http.StatusOK, out)
+	return out, nil
 }
 
 func storyEntryOf(e story.Entry) reportapi.StoryEntry {
@@ -142,46 +139,31 @@ func storyEntryOf(e story.Entry) reportapi.StoryEntry {
 }
 
 // retryOutbox handles POST /admin/outbox/messages/{id}/retry.
-func (h Outbox) retryOutbox(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Store.Retry(r.Context(), user(r).ID, pathID(r)); err != nil {
-		return err
-	}
-	return service.NoContent(w)
+func (h Outbox) retryOutbox(r *http.Request) error {
+	return h.Store.Retry(r.Context(), user(r).ID, pathID(r))
 }
 
 // discardOutbox handles DELETE /admin/outbox/messages/{id}.
-func (h Outbox) discardOutbox(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Store.Discard(r.Context(), user(r).ID, pathID(r), r.URL.Query().Get("reason")); err != nil {
-		return err
-	}
-	return service.NoContent(w)
+func (h Outbox) discardOutbox(r *http.Request) error {
+	return h.Store.Discard(r.Context(), user(r).ID, pathID(r), r.URL.Query().Get("reason"))
 }
 
 // retryAllOutbox handles POST /admin/outbox/messages/retry.
-func (h Outbox) retryAllOutbox(w http.ResponseWriter, r *http.Request, req reportapi.BulkRetry) error {
+func (h Outbox) retryAllOutbox(r *http.Request, req reportapi.BulkRetry) (reportapi.BulkRetried, error) {
 	retried, err := h.Store.RetryAll(r.Context(), user(r).ID, string(req.RoutingKey))
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.BulkRetried{Retried: retried})
+	return reportapi.BulkRetried{Retried: retried}, err
 }
 
 // republishOutbox handles POST /admin/outbox/messages/republish.
-func (h Outbox) republishOutbox(w http.ResponseWriter, r *http.Request, req reportapi.OutboxRepublish) error {
+func (h Outbox) republishOutbox(r *http.Request, req reportapi.OutboxRepublish) (reportapi.OutboxRepublished, error) {
 	done, err := h.Store.RepublishChosen(r.Context(), user(r).ID, req.MessageIds, req.Reason)
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.OutboxRepublished{Republished: done.Pending, Unpublished: done.Unpublished, Gone: done.Gone})
+	return reportapi.OutboxRepublished{Republished: done.Pending, Unpublished: done.Unpublished, Gone: done.Gone}, err
 }
 
 // outboxAudit handles GET /admin/outbox/audit.
-func (h Outbox) outboxAudit(w http.ResponseWriter, r *http.Request) error {
+func (h Outbox) outboxAudit(r *http.Request) (reportapi.OutboxAudit, error) {
 	entries, err := h.Store.Audit(r.Context(), intParam(r, "limit"))
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.OutboxAudit{Acts: service.Each(entries, outboxActOf)})
+	return reportapi.OutboxAudit{Acts: service.Each(entries, outboxActOf)}, err
 }
 
 func outboxActOf(e outbox.AuditEntry) reportapi.OutboxAct {

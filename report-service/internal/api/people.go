@@ -43,7 +43,7 @@ func NewPeople(store interface {
 
 // Operations are those on people.
 func (p *People) Operations() openapi.Operations {
-	return openapi.Operations{"listPeople": {Handler: p.list, Timeout: service.DefaultTimeout}}
+	return openapi.Operations{"listPeople": {Handler: answered(p.list), Timeout: service.DefaultTimeout}}
 }
 
 // Notice passes requests on, and leaves to Run who of the city's staff made them: a
@@ -97,12 +97,9 @@ func (p *People) Run(ctx context.Context) error {
 }
 
 // list handles GET /admin/reports/people.
-func (p *People) list(w http.ResponseWriter, r *http.Request) error {
+func (p *People) list(r *http.Request) (reportapi.People, error) {
 	people, err := p.store.People(r.Context(), intParam(r, "limit"))
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.People{People: service.Each(people, func(m report.Member) reportapi.Member {
+	return reportapi.People{People: service.Each(people, func(m report.Member) reportapi.Member {
 		return reportapi.Member{ID: m.ID, Name: m.Name, Role: reportapi.MemberRole(m.Role), SeenAt: m.SeenAt}
-	})})
+	})}, err
 }

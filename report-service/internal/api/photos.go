@@ -74,11 +74,11 @@ func (h Photos) Operations() openapi.Operations {
 	h.rate, h.perUser = rate.NewLimiter(uploadRate, uploadBurst), ratelimit.New(ratelimit.Limit{Turns: uploadsPerHour, Period: time.Hour})
 	return openapi.Operations{
 		"putPhoto":       {Handler: h.withFiles(h.putPhoto), Timeout: service.Unlimited}, // as long as the client sends
-		"listPhotos":     {Handler: h.listPhotos, Timeout: service.DefaultTimeout},
-		"removePhoto":    {Handler: h.removePhoto, Timeout: changeTimeout},
-		"showPhoto":      {Handler: h.showPhoto, Timeout: changeTimeout},
-		"redactPhoto":    {Handler: h.withFiles(service.Decoded(h.redactPhoto)), Timeout: service.DefaultTimeout},
-		"listHeldPhotos": {Handler: h.listHeldPhotos, Timeout: service.DefaultTimeout},
+		"listPhotos":     {Handler: answered(h.listPhotos), Timeout: service.DefaultTimeout},
+		"removePhoto":    {Handler: done(h.removePhoto), Timeout: changeTimeout},
+		"showPhoto":      {Handler: answered(h.showPhoto), Timeout: changeTimeout},
+		"redactPhoto":    {Handler: h.withFiles(answeredTo(h.redactPhoto)), Timeout: service.DefaultTimeout},
+		"listHeldPhotos": {Handler: answered(h.listHeldPhotos), Timeout: service.DefaultTimeout},
 		"getPicture":     {Handler: h.withFiles(h.getPicture), Timeout: service.DefaultTimeout},
 	}
 }
@@ -143,7 +143,7 @@ func (h Photos) putPhoto(w http.ResponseWriter, r *http.Request) error {
 		h.forget(r, upload.Key)
 	}
 	if err != nil {
-		return fmt.Errorf("add photo: %w", err)
+		return err
 	}
 	status := http.StatusAccepted
 	if !added {
@@ -221,70 +221,58 @@ func contentDigest(r *http.Request) ([]byte, error) {
 }
 
 // listPhotos handles GET /reports/{id}/photos.
-func (h Photos) listPhotos(w http.ResponseWriter, r *http.Request) error {
+func (h Photos) listPhotos(r *http.Request) (reportapi.PhotoList, error) {
 	photos, err := h.Store.List(r.Context(), pathID(r), user(r))
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.PhotoList{Photos: service.Each(photos, photoOf)})
+	return reportapi.PhotoList{Photos: service.Each(photos, photoOf)}, err
 }
 
 // listHeldPhotos handles GET /reports/queue/photos.
-func (h Photos) listHeldPhotos(w http.ResponseWriter, r *http.Request) error {
+func (h Photos) listHeldPhotos(r *http.Request) (reportapi.PhotoList, error) {
 	photos, err := h.Store.Held(r.Context(), intParam(r, "limit"), user(r))
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.PhotoList{Photos: service.Each(photos, photoOf)})
+	return reportapi.PhotoList{Photos: service.Each(photos, photoOf)}, err
 }
 
 // removePhoto handles DELETE /reports/{id}/photos/{photo_id}. The files are no
 // longer served; the worker's upkeep deletes them.
-func (h Photos) removePhoto(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Store.Remove(r.Context(), pathID(r), openapi.PathID(r, "photo_id"), user(r)); err != nil {
-		return err
-	}
-	return service.NoContent(w)
+func (h Photos) removePhoto(r *http.Request) error {
+	return h.Store.Remove(r.Context(), pathID(r), openapi.PathID(r, "photo_id"), user(r))
 }
 
 // showPhoto handles POST /reports/{id}/photos/{photo_id}/show.
-func (h Photos) showPhoto(w http.ResponseWriter, r *http.Request) error {
+func (h Photos) showPhoto(r *http.Request) (reportapi.PhotoList, error) {
 	if err := h.Store.Show(r.Context(), pathID(r), openapi.PathID(r, "photo_id"), user(r)); err != nil {
-		return err
+		return reportapi.PhotoList{}, err
 	}
-	return h.listPhotos(w, r)
+	return h.listPhotos(r)
 }
 
 // redactPhoto handles POST /reports/{id}/photos/{photo_id}/redact.
-func (h Photos) redactPhoto(w http.ResponseWriter, r *http.Request, req reportapi.Redaction) error {
+func (h Photos) redactPhoto(r *http.Request, req reportapi.Redaction) (reportapi.Photo, error) {
 	rects := service.Each(req.Rects, func(rect reportapi.PhotoRect) report.Rect {
 		return report.Rect{X: rect.X, Y: rect.Y, Width: rect.Width, Height: rect.Height}
 	})
 	by, redacted := user(r), report.Photo{ID: report.PhotoID(uuid.New())}
 	photo, err := h.Store.Get(r.Context(), openapi.PathID(r, "photo_id"), by)
 	if err != nil {
-		return err
+		return reportapi.Photo{}, err
 	}
 	made, err := h.picture(r.Context(), picture.Key(photo.ID, picture.Sizes[0]))
 	if err != nil {
-		return err
+		return reportapi.Photo{}, err
 	}
 	pictures, err := picture.Redact(r.Context(), made, rects)
 	if err != nil {
-		return err
+		return reportapi.Photo{}, err
 	}
 	redacted.Width, redacted.Height = pictures.Width, pictures.Height
 	for size, file := range pictures.Files {
 		if err := h.Files.Put(r.Context(), picture.Key(redacted.ID, size), bytes.NewReader(file), int64(len(file))); err != nil {
-			return storageFault(err)
+			return reportapi.Photo{}, storageFault(err)
 		}
 	}
 	// If this fails, the worker's upkeep deletes the files.
 	redacted, err = h.Store.Replace(r.Context(), pathID(r), photo.ID, redacted, by)
-	if err != nil {
-		return fmt.Errorf("replace photo: %w", err)
-	}
-	return service.Encode(w, http.StatusOK, photoOf(redacted))
+	return photoOf(redacted), err
 }
 
 // getPicture handles GET /photos/{id}/{name}. Pictures are made by the worker,

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -24,9 +23,9 @@ type Questions struct {
 func (h Questions) Operations() openapi.Operations {
 	return openapi.Operations{
 		"askReporter":      {Handler: service.Decoded(h.askReporter), Timeout: changeTimeout},
-		"withdrawQuestion": {Handler: h.withdrawQuestion, Timeout: changeTimeout},
+		"withdrawQuestion": {Handler: done(h.withdrawQuestion), Timeout: changeTimeout},
 		"answerQuestion":   {Handler: limited(ratelimit.New(h.PerUser), service.Decoded(h.answerQuestion)), Timeout: changeTimeout},
-		"getDialogue":      {Handler: h.getDialogue, Timeout: service.DefaultTimeout},
+		"getDialogue":      {Handler: answered(h.getDialogue), Timeout: service.DefaultTimeout},
 	}
 }
 
@@ -37,7 +36,7 @@ func (h Questions) askReporter(w http.ResponseWriter, r *http.Request, req repor
 		return err
 	}
 	if question, err = h.Store.Ask(r.Context(), pathID(r), question); err != nil {
-		return fmt.Errorf("ask: %w", err)
+		return err
 	}
 	w.Header().Set("Location", pathOf(pathID(r))+"/dialogue")
 	return service.Encode(w, http.StatusCreated, reportapi.Question{
@@ -47,12 +46,8 @@ func (h Questions) askReporter(w http.ResponseWriter, r *http.Request, req repor
 }
 
 // withdrawQuestion handles DELETE /reports/{id}/questions/{question_id}.
-func (h Questions) withdrawQuestion(w http.ResponseWriter, r *http.Request) error {
-	question := openapi.PathID(r, "question_id")
-	if err := h.Store.Withdraw(r.Context(), pathID(r), question, user(r).AsOfficial()); err != nil {
-		return fmt.Errorf("withdraw question: %w", err)
-	}
-	return service.NoContent(w)
+func (h Questions) withdrawQuestion(r *http.Request) error {
+	return h.Store.Withdraw(r.Context(), pathID(r), openapi.PathID(r, "question_id"), user(r).AsOfficial())
 }
 
 // answerQuestion handles POST /reports/{id}/answers.
@@ -70,11 +65,11 @@ func (h Questions) answerQuestion(w http.ResponseWriter, r *http.Request, req re
 }
 
 // getDialogue handles GET /reports/{id}/dialogue.
-func (h Questions) getDialogue(w http.ResponseWriter, r *http.Request) error {
+func (h Questions) getDialogue(r *http.Request) (reportapi.Dialogue, error) {
 	reader := user(r)
 	dialogue, err := h.Store.Dialogue(r.Context(), pathID(r), reader)
 	if err != nil {
-		return err
+		return reportapi.Dialogue{}, err
 	}
 	out := reportapi.Dialogue{Items: []reportapi.DialogueItem{}}
 	for _, e := range dialogue.Exchanges {
@@ -97,5 +92,5 @@ func (h Questions) getDialogue(w http.ResponseWriter, r *http.Request) error {
 		out.Items = append(out.Items, said)
 	}
 	slices.SortStableFunc(out.Items, func(a, b reportapi.DialogueItem) int { return a.CreatedAt.Compare(b.CreatedAt) })
-	return service.Encode(w, http.StatusOK, out)
+	return out, nil
 }

@@ -35,9 +35,9 @@ type queueReader interface {
 func (h Queue) Operations() openapi.Operations {
 	return openapi.Operations{
 		"listQueue":    {Handler: h.listQueue, Timeout: service.DefaultTimeout},
-		"countQueue":   {Handler: h.countQueue, Timeout: service.DefaultTimeout},
-		"mapQueue":     {Handler: h.mapQueue, Timeout: service.DefaultTimeout},
-		"countWaiting": {Handler: h.countWaiting, Timeout: service.DefaultTimeout},
+		"countQueue":   {Handler: answered(h.countQueue), Timeout: service.DefaultTimeout},
+		"mapQueue":     {Handler: answered(h.mapQueue), Timeout: service.DefaultTimeout},
+		"countWaiting": {Handler: answered(h.countWaiting), Timeout: service.DefaultTimeout},
 	}
 }
 
@@ -69,7 +69,7 @@ func (h Queue) listQueue(w http.ResponseWriter, r *http.Request) error {
 }
 
 // countQueue handles GET /reports/queue/counts.
-func (h Queue) countQueue(w http.ResponseWriter, r *http.Request) error {
+func (h Queue) countQueue(r *http.Request) (reportapi.QueueCounts, error) {
 	filter, findsNothing := queueFilter(r)
 	var counts report.Counts
 	if !findsNothing {
@@ -78,7 +78,7 @@ func (h Queue) countQueue(w http.ResponseWriter, r *http.Request) error {
 			return err
 		})
 		if err != nil {
-			return err
+			return reportapi.QueueCounts{}, err
 		}
 	}
 	out := reportapi.QueueCounts{
@@ -106,11 +106,11 @@ func (h Queue) countQueue(w http.ResponseWriter, r *http.Request) error {
 	slices.SortFunc(out.Departments, func(a, b reportapi.DepartmentCount) int { return int(a.DepartmentID - b.DepartmentID) })
 	slices.SortFunc(out.Assignees, func(a, b reportapi.AssigneeCount) int { return strings.Compare(a.Name+a.ID, b.Name+b.ID) })
 	slices.SortFunc(out.Areas, func(a, b reportapi.AreaCount) int { return strings.Compare(a.Area, b.Area) })
-	return service.Encode(w, http.StatusOK, out)
+	return out, nil
 }
 
 // mapQueue handles GET /reports/queue/map.
-func (h Queue) mapQueue(w http.ResponseWriter, r *http.Request) error {
+func (h Queue) mapQueue(r *http.Request) (reportapi.MapPoints, error) {
 	filter, findsNothing := queueFilter(r)
 	var shown report.Map
 	if !findsNothing {
@@ -119,19 +119,16 @@ func (h Queue) mapQueue(w http.ResponseWriter, r *http.Request) error {
 			return err
 		})
 		if err != nil {
-			return err
+			return reportapi.MapPoints{}, err
 		}
 	}
-	return service.Encode(w, http.StatusOK, mapPoints(shown))
+	return mapPoints(shown), nil
 }
 
 // countWaiting handles GET /reports/queue/waiting.
-func (h Queue) countWaiting(w http.ResponseWriter, r *http.Request) error {
+func (h Queue) countWaiting(r *http.Request) (reportapi.QueueWaiting, error) {
 	waiting, err := h.Workbench.Waiting(r.Context(), user(r))
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.QueueWaiting{
+	return reportapi.QueueWaiting{
 		NewComments: waiting.Commented, AbuseReports: waiting.Abuse, HeldPhotos: waiting.Photos, Disputed: waiting.Disputed,
-	})
+	}, err
 }

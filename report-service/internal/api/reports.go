@@ -36,8 +36,8 @@ func (h Reports) Operations() openapi.Operations {
 	return openapi.Operations{
 		"createReport":     {Handler: service.Decoded(h.createReport), Timeout: changeTimeout},
 		"getReport":        {Handler: h.getReport, Timeout: service.DefaultTimeout},
-		"getReportHistory": {Handler: h.getHistory, Timeout: service.DefaultTimeout},
-		"getOutlook":       {Handler: h.getOutlook, Timeout: service.DefaultTimeout},
+		"getReportHistory": {Handler: answered(h.getHistory), Timeout: service.DefaultTimeout},
+		"getOutlook":       {Handler: answered(h.getOutlook), Timeout: service.DefaultTimeout},
 		"correctReport":    {Handler: service.Decoded(h.correctReport), Timeout: changeTimeout},
 		"hideName":         {Handler: service.Decoded(h.hideName), Timeout: changeTimeout},
 		"withdrawReport":   {Handler: h.withdrawReport, Timeout: changeTimeout},
@@ -117,7 +117,7 @@ func (h Reports) file(w http.ResponseWriter, r *http.Request, req reportapi.NewR
 	}
 	earlier, err := h.Store.Create(r.Context(), &filing, idempotent)
 	if err != nil {
-		return quotaProblem(fmt.Errorf("create report: %w", err))
+		return quotaProblem(err)
 	}
 	id, version := filing.ID, filing.Version
 	if earlier != nil {
@@ -159,12 +159,9 @@ func (h Reports) getReport(w http.ResponseWriter, r *http.Request) error {
 }
 
 // getOutlook handles GET /reports/{id}/outlook.
-func (h Reports) getOutlook(w http.ResponseWriter, r *http.Request) error {
+func (h Reports) getOutlook(r *http.Request) (reportapi.Outlook, error) {
 	outlook, err := h.Store.Outlook(r.Context(), pathID(r), user(r).ID)
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.Outlook{DepartmentName: outlook.Department, DueAt: service.OrZero(outlook.DueAt)})
+	return reportapi.Outlook{DepartmentName: outlook.Department, DueAt: service.OrZero(outlook.DueAt)}, err
 }
 
 // changeStatus handles PATCH /reports/{id}/status.
@@ -178,7 +175,7 @@ func (h Reports) changeStatus(w http.ResponseWriter, r *http.Request, req report
 		To: report.Status(req.Status), Note: req.Note, By: by.ID, ByName: by.AsOfficial().Name, Scope: by.Scope, IfMatch: ifMatch(r), Idempotent: idempotent,
 	})
 	if err != nil {
-		return fmt.Errorf("change status: %w", err)
+		return err
 	}
 	view = view.For(by)
 	w.Header().Set("ETag", report.ETag(view.Version))
@@ -235,7 +232,7 @@ func (h Reports) correct(w http.ResponseWriter, r *http.Request, req reportapi.C
 	}
 	view, err := h.Store.Correct(r.Context(), pathID(r), correction)
 	if err != nil {
-		return fmt.Errorf("correct report: %w", err)
+		return err
 	}
 	w.Header().Set("ETag", report.ETag(view.Version))
 	return service.Encode(w, http.StatusOK, reportOf(view))
@@ -245,7 +242,7 @@ func (h Reports) correct(w http.ResponseWriter, r *http.Request, req reportapi.C
 func (h Reports) hideName(w http.ResponseWriter, r *http.Request, _ reportapi.HiddenName) error { // the document allows one level
 	view, err := h.Store.HideName(r.Context(), pathID(r), user(r).ID)
 	if err != nil {
-		return fmt.Errorf("hide name: %w", err)
+		return err
 	}
 	w.Header().Set("ETag", report.ETag(view.Version))
 	w.Header().Set("Content-Location", pathOf(view.ID))
@@ -256,7 +253,7 @@ func (h Reports) hideName(w http.ResponseWriter, r *http.Request, _ reportapi.Hi
 func (h Reports) withdrawReport(w http.ResponseWriter, r *http.Request) error {
 	view, err := h.Store.Withdraw(r.Context(), pathID(r), user(r).ID, ifMatch(r))
 	if err != nil {
-		return fmt.Errorf("withdraw report: %w", err)
+		return err
 	}
 	w.Header().Set("ETag", report.ETag(view.Version))
 	return service.Encode(w, http.StatusOK, reportOf(view))
@@ -276,15 +273,12 @@ func (h Reports) replyToReport(w http.ResponseWriter, r *http.Request, req repor
 }
 
 // getHistory handles GET /reports/{id}/history.
-func (h Reports) getHistory(w http.ResponseWriter, r *http.Request) error {
+func (h Reports) getHistory(r *http.Request) (reportapi.History, error) {
 	changes, err := h.Store.History(r.Context(), pathID(r), user(r))
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.History{History: service.Each(changes, func(c report.Change) reportapi.HistoryEntry {
+	return reportapi.History{History: service.Each(changes, func(c report.Change) reportapi.HistoryEntry {
 		return reportapi.HistoryEntry{
 			FromStatus: reportapi.Status(c.From), ToStatus: reportapi.Status(c.To), Note: c.Note,
 			Version: c.Version, ChangedAt: c.At, Correction: correctionOf(c.Corrected), Kind: reportapi.HistoryEntryKind(c.Kind), DepartmentName: c.Department,
 		}
-	})})
+	})}, err
 }

@@ -36,6 +36,34 @@ func user(r *http.Request) report.User {
 	return by
 }
 
+// answered answers a request with what h returns.
+func answered[T any](h func(r *http.Request) (T, error)) service.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		answer, err := h(r)
+		if err != nil {
+			return err
+		}
+		return service.Encode(w, http.StatusOK, answer)
+	}
+}
+
+// answeredTo is answered for requests with a body.
+func answeredTo[Body, T any](h func(r *http.Request, body Body) (T, error)) service.HandlerFunc {
+	return service.Decoded(func(w http.ResponseWriter, r *http.Request, body Body) error {
+		return answered(func(r *http.Request) (T, error) { return h(r, body) })(w, r)
+	})
+}
+
+// done answers a request that h has done with no content.
+func done(h func(r *http.Request) error) service.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if err := h(r); err != nil {
+			return err
+		}
+		return service.NoContent(w)
+	}
+}
+
 // pathID returns the id in the path.
 func pathID(r *http.Request) uuid.UUID { return openapi.PathID(r, "id") }
 

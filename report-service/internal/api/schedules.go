@@ -15,18 +15,15 @@ type ScheduleAudit struct{ Upkeep *upkeep.Store }
 
 // Operations are those on the acts.
 func (h ScheduleAudit) Operations() openapi.Operations {
-	return openapi.Operations{"auditSchedules": {Handler: h.list, Timeout: service.DefaultTimeout}}
+	return openapi.Operations{"auditSchedules": {Handler: answered(h.list), Timeout: service.DefaultTimeout}}
 }
 
 // list handles GET /admin/reports/schedules/audit.
-func (h ScheduleAudit) list(w http.ResponseWriter, r *http.Request) error {
+func (h ScheduleAudit) list(r *http.Request) (reportapi.ScheduleAudit, error) {
 	acts, err := h.Upkeep.ScheduleAudit(r.Context(), intParam(r, "limit"))
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.ScheduleAudit{Acts: service.Each(acts, func(a schedule.Act) reportapi.ScheduleAuditEntry {
+	return reportapi.ScheduleAudit{Acts: service.Each(acts, func(a schedule.Act) reportapi.ScheduleAuditEntry {
 		return reportapi.ScheduleAuditEntry{
 			At: a.At, Actor: a.Actor, Action: string(a.Action), Schedule: a.Job, Period: a.Period, Reason: a.Reason,
 		}
-	})})
+	})}, err
 }

@@ -22,24 +22,21 @@ type Settings struct{ Desk *settings.Desk }
 // Operations are those on the settings.
 func (h Settings) Operations() openapi.Operations {
 	return openapi.Operations{
-		"listTemplates":   {Handler: h.listTemplates, Timeout: service.DefaultTimeout},
-		"setTemplates":    {Handler: service.Decoded(h.setTemplates), Timeout: service.DefaultTimeout},
-		"listViews":       {Handler: h.listViews, Timeout: service.DefaultTimeout},
-		"setViews":        {Handler: service.Decoded(h.setViews), Timeout: service.DefaultTimeout},
-		"readScope":       {Handler: h.readScope, Timeout: service.DefaultTimeout},
-		"listDepartments": {Handler: h.listDepartments, Timeout: service.DefaultTimeout},
-		"setDepartments":  {Handler: service.Decoded(h.setDepartments), Timeout: service.DefaultTimeout},
-		"auditSettings":   {Handler: h.auditSettings, Timeout: service.DefaultTimeout},
+		"listTemplates":   {Handler: answered(h.listTemplates), Timeout: service.DefaultTimeout},
+		"setTemplates":    {Handler: answeredTo(h.setTemplates), Timeout: service.DefaultTimeout},
+		"listViews":       {Handler: answered(h.listViews), Timeout: service.DefaultTimeout},
+		"setViews":        {Handler: answeredTo(h.setViews), Timeout: service.DefaultTimeout},
+		"readScope":       {Handler: answered(h.readScope), Timeout: service.DefaultTimeout},
+		"listDepartments": {Handler: answered(h.listDepartments), Timeout: service.DefaultTimeout},
+		"setDepartments":  {Handler: answeredTo(h.setDepartments), Timeout: service.DefaultTimeout},
+		"auditSettings":   {Handler: answered(h.auditSettings), Timeout: service.DefaultTimeout},
 	}
 }
 
 // listTemplates handles GET /reports/templates.
-func (h Settings) listTemplates(w http.ResponseWriter, r *http.Request) error {
+func (h Settings) listTemplates(r *http.Request) (reportapi.Templates, error) {
 	templates, err := h.templates(r.Context())
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.Templates{Templates: templates})
+	return reportapi.Templates{Templates: templates}, err
 }
 
 func (h Settings) templates(ctx context.Context) ([]reportapi.Template, error) {
@@ -50,11 +47,11 @@ func (h Settings) templates(ctx context.Context) ([]reportapi.Template, error) {
 }
 
 // setTemplates handles PUT /reports/templates.
-func (h Settings) setTemplates(w http.ResponseWriter, r *http.Request, req reportapi.Templates) error {
+func (h Settings) setTemplates(r *http.Request, req reportapi.Templates) (reportapi.Templates, error) {
 	if err := h.replaceTemplates(r.Context(), req); err != nil {
-		return err
+		return reportapi.Templates{}, err
 	}
-	return h.listTemplates(w, r)
+	return h.listTemplates(r)
 }
 
 func (h Settings) replaceTemplates(ctx context.Context, req reportapi.Templates) error {
@@ -71,43 +68,40 @@ func (h Settings) replaceTemplates(ctx context.Context, req reportapi.Templates)
 }
 
 // listViews handles GET /reports/views.
-func (h Settings) listViews(w http.ResponseWriter, r *http.Request) error {
+func (h Settings) listViews(r *http.Request) (reportapi.Views, error) {
 	views, err := h.Desk.Views(r.Context(), user(r).ID)
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.Views{Views: service.Each(views, func(v report.QueueView) reportapi.View {
+	return reportapi.Views{Views: service.Each(views, func(v report.QueueView) reportapi.View {
 		return reportapi.View{Name: v.Name, Filters: v.Filters}
-	})})
+	})}, err
 }
 
 // setViews handles PUT /reports/views.
-func (h Settings) setViews(w http.ResponseWriter, r *http.Request, req reportapi.Views) error {
+func (h Settings) setViews(r *http.Request, req reportapi.Views) (reportapi.Views, error) {
 	views := make([]report.QueueView, len(req.Views))
 	given := make(map[string]bool)
 	for i, v := range req.Views {
 		v.Name = strings.TrimSpace(v.Name)
 		pointer := fmt.Sprintf("/views/%d/name", i)
 		if v.Name == "" {
-			return fault.NewInvalid(pointer, "must not be blank")
+			return reportapi.Views{}, fault.NewInvalid(pointer, "must not be blank")
 		}
 		if given[v.Name] {
-			return fault.NewInvalid(pointer, "must not be the name of another view")
+			return reportapi.Views{}, fault.NewInvalid(pointer, "must not be the name of another view")
 		}
 		given[v.Name] = true
 		views[i] = report.QueueView{Name: v.Name, Filters: v.Filters}
 	}
 	if err := h.Desk.SetViews(r.Context(), user(r).ID, views); err != nil {
-		return err
+		return reportapi.Views{}, err
 	}
-	return h.listViews(w, r)
+	return h.listViews(r)
 }
 
 // readScope handles GET /reports/me.
-func (h Settings) readScope(w http.ResponseWriter, r *http.Request) error {
+func (h Settings) readScope(r *http.Request) (reportapi.OwnScope, error) {
 	departments, err := h.Desk.Departments(r.Context())
 	if err != nil {
-		return err
+		return reportapi.OwnScope{}, err
 	}
 	by := auth.Must(r)
 	out := reportapi.OwnScope{Scope: reportapi.OwnScopeScopeCity, Moderator: !by.Limited(), Departments: []reportapi.OwnDepartment{}, Unknown: []string{}}
@@ -123,16 +117,13 @@ func (h Settings) readScope(w http.ResponseWriter, r *http.Request) error {
 		out.Departments = append(out.Departments, reportapi.OwnDepartment{ID: departments[i].ID, Code: code, Name: departments[i].Name})
 	}
 	slices.SortFunc(out.Departments, func(a, b reportapi.OwnDepartment) int { return strings.Compare(a.Name, b.Name) })
-	return service.Encode(w, http.StatusOK, out)
+	return out, nil
 }
 
 // listDepartments handles GET /reports/departments.
-func (h Settings) listDepartments(w http.ResponseWriter, r *http.Request) error {
+func (h Settings) listDepartments(r *http.Request) (reportapi.Departments, error) {
 	departments, err := h.departments(r.Context())
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.Departments{Departments: departments})
+	return reportapi.Departments{Departments: departments}, err
 }
 
 func (h Settings) departments(ctx context.Context) ([]reportapi.Department, error) {
@@ -145,24 +136,21 @@ func (h Settings) departments(ctx context.Context) ([]reportapi.Department, erro
 }
 
 // auditSettings handles GET /admin/reports/settings/audit.
-func (h Settings) auditSettings(w http.ResponseWriter, r *http.Request) error {
+func (h Settings) auditSettings(r *http.Request) (reportapi.SettingsAudit, error) {
 	changes, err := h.Desk.SettingChanges(r.Context(), intParam(r, "limit"))
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.SettingsAudit{Acts: service.Each(changes, func(c report.SettingChange) reportapi.SettingsAuditEntry {
+	return reportapi.SettingsAudit{Acts: service.Each(changes, func(c report.SettingChange) reportapi.SettingsAuditEntry {
 		return reportapi.SettingsAuditEntry{
 			At: c.At, Actor: c.By.ID, ActorName: c.By.Name, Setting: reportapi.SettingsAuditEntrySetting(c.Setting), Detail: c.Detail,
 		}
-	})})
+	})}, err
 }
 
 // setDepartments handles PUT /reports/departments.
-func (h Settings) setDepartments(w http.ResponseWriter, r *http.Request, req reportapi.NewDepartments) error {
+func (h Settings) setDepartments(r *http.Request, req reportapi.NewDepartments) (reportapi.Departments, error) {
 	if err := h.replaceDepartments(r.Context(), req, user(r).AsOfficial()); err != nil {
-		return err
+		return reportapi.Departments{}, err
 	}
-	return h.listDepartments(w, r)
+	return h.listDepartments(r)
 }
 
 func (h Settings) replaceDepartments(ctx context.Context, req reportapi.NewDepartments, by report.Official) error {

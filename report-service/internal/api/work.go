@@ -23,20 +23,20 @@ type Work struct {
 // Operations are those on the work on a report.
 func (h Work) Operations() openapi.Operations {
 	return openapi.Operations{
-		"getWork":        {Handler: h.getWork, Timeout: service.DefaultTimeout},
-		"assignReport":   {Handler: service.Decoded(h.assignReport), Timeout: service.DefaultTimeout},
+		"getWork":        {Handler: answered(h.getWork), Timeout: service.DefaultTimeout},
+		"assignReport":   {Handler: answeredTo(h.assignReport), Timeout: service.DefaultTimeout},
 		"forwardReport":  {Handler: service.Decoded(h.forwardReport), Timeout: service.DefaultTimeout},
-		"addNote":        {Handler: service.Decoded(h.addNote), Timeout: service.DefaultTimeout},
-		"setDuplicate":   {Handler: service.Decoded(h.setDuplicate), Timeout: service.DefaultTimeout},
-		"unsetDuplicate": {Handler: h.unsetDuplicate, Timeout: service.DefaultTimeout},
+		"addNote":        {Handler: answeredTo(h.addNote), Timeout: service.DefaultTimeout},
+		"setDuplicate":   {Handler: answeredTo(h.setDuplicate), Timeout: service.DefaultTimeout},
+		"unsetDuplicate": {Handler: answered(h.unsetDuplicate), Timeout: service.DefaultTimeout},
 	}
 }
 
 // getWork handles GET /reports/{id}/work.
-func (h Work) getWork(w http.ResponseWriter, r *http.Request) error {
+func (h Work) getWork(r *http.Request) (reportapi.Work, error) {
 	work, err := h.Workbench.Details(r.Context(), pathID(r), user(r))
 	if err != nil {
-		return err
+		return reportapi.Work{}, err
 	}
 	out := reportapi.Work{Report: taskOf(work.Task), Acts: make([]reportapi.Act, len(work.Acts)), Duplicates: orEmpty(work.Duplicates), Disputes: make([]reportapi.DuplicateVerdict, len(work.Disputes))}
 	for i, a := range work.Acts {
@@ -62,19 +62,24 @@ func (h Work) getWork(w http.ResponseWriter, r *http.Request) error {
 	for i, d := range work.Disputes {
 		out.Disputes[i] = reportapi.DuplicateVerdict{ReportID: d.ReportID, Verdict: verdictOf(d.Verdict)}
 	}
-	return service.Encode(w, http.StatusOK, out)
+	return out, nil
+}
+
+// after returns the work on the report as a change has left it, unless err ended the change.
+func (h Work) after(r *http.Request, err error) (reportapi.Work, error) {
+	if err != nil {
+		return reportapi.Work{}, err
+	}
+	return h.getWork(r)
 }
 
 // assignReport handles PUT /reports/{id}/assignment.
-func (h Work) assignReport(w http.ResponseWriter, r *http.Request, req reportapi.Assignment) error {
+func (h Work) assignReport(r *http.Request, req reportapi.Assignment) (reportapi.Work, error) {
 	assignment := report.Assignment{Department: req.DepartmentID}
 	if req.Assignee.ID != "" {
 		assignment.Assignee = &report.Official{ID: req.Assignee.ID, Name: req.Assignee.Name}
 	}
-	if err := h.Workbench.Assign(r.Context(), pathID(r), assignment, user(r).AsOfficial()); err != nil {
-		return err
-	}
-	return h.getWork(w, r)
+	return h.after(r, h.Workbench.Assign(r.Context(), pathID(r), assignment, user(r).AsOfficial()))
 }
 
 // forwardReport handles POST /reports/{id}/forward.
@@ -90,32 +95,23 @@ func (h Work) forwardReport(w http.ResponseWriter, r *http.Request, req reportap
 }
 
 // addNote handles POST /reports/{id}/notes.
-func (h Work) addNote(w http.ResponseWriter, r *http.Request, req reportapi.InternalNote) error {
+func (h Work) addNote(r *http.Request, req reportapi.InternalNote) (reportapi.Work, error) {
 	text := strings.TrimSpace(req.Text)
 	if text == "" {
-		return fault.NewInvalid("/text", "must not be blank")
+		return reportapi.Work{}, fault.NewInvalid("/text", "must not be blank")
 	}
-	if err := h.Workbench.AddNote(r.Context(), pathID(r), text, user(r).AsOfficial()); err != nil {
-		return err
-	}
-	return h.getWork(w, r)
+	return h.after(r, h.Workbench.AddNote(r.Context(), pathID(r), text, user(r).AsOfficial()))
 }
 
 // setDuplicate handles PUT /reports/{id}/duplicate-of.
-func (h Work) setDuplicate(w http.ResponseWriter, r *http.Request, req reportapi.DuplicateOf) error {
+func (h Work) setDuplicate(r *http.Request, req reportapi.DuplicateOf) (reportapi.Work, error) {
 	if req.Original == uuid.Nil {
-		return fault.NewInvalid("/original", "there is no such report")
+		return reportapi.Work{}, fault.NewInvalid("/original", "there is no such report")
 	}
-	if err := h.Duplicates.Set(r.Context(), pathID(r), req.Original, user(r).AsOfficial()); err != nil {
-		return err
-	}
-	return h.getWork(w, r)
+	return h.after(r, h.Duplicates.Set(r.Context(), pathID(r), req.Original, user(r).AsOfficial()))
 }
 
 // unsetDuplicate handles DELETE /reports/{id}/duplicate-of.
-func (h Work) unsetDuplicate(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Duplicates.Set(r.Context(), pathID(r), uuid.Nil, user(r).AsOfficial()); err != nil {
-		return err
-	}
-	return h.getWork(w, r)
+func (h Work) unsetDuplicate(r *http.Request) (reportapi.Work, error) {
+	return h.after(r, h.Duplicates.Set(r.Context(), pathID(r), uuid.Nil, user(r).AsOfficial()))
 }

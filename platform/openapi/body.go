@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"mime"
 	"net/http"
 	"os"
 	"slices"
@@ -36,18 +35,15 @@ func (op *operation) checkJSON(r *http.Request, faults *faultList) error {
 	if countNames(body) != countMembers(value) {
 		faults.addRepeated(body)
 	}
-	value = faults.trim(op.body, value, nil)
-	if bytes.Contains(body, []byte(`\u0000`)) {
-		faults.addNUL(value, nil)
-	}
-	value, tidied := tidy(op.body, value)
+	t := tidying{faultList: faults}
+	value = t.tidy(op.body, value, nil)
 	op.dependentFaults(value, faults)
 	filledIn := false
 	options := append([]openapi3.SchemaValidationOption{
 		openapi3.VisitAsRequest(), openapi3.MultiErrors(), openapi3.DefaultsSet(func() { filledIn = true }),
 	}, op.options.SchemaValidationOptions...)
 	op.formats.addRequest(faults, op.body.VisitJSON(value, options...))
-	if filledIn || tidied {
+	if filledIn || t.changed {
 		if body, err = json.Marshal(value); err != nil {
 			return fmt.Errorf("encode the body with its defaults: %w", err)
 		}
@@ -62,16 +58,12 @@ var byteOrderMark = []byte("\uFEFF")
 
 // readText returns r's body if the document takes its type and it is text.
 func (op *operation) readText(r *http.Request) ([]byte, error) {
-	mediaType, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || op.Operation.RequestBody.Value.Content[mediaType] == nil {
-		wanted := slices.Sorted(maps.Keys(op.Operation.RequestBody.Value.Content))
-		return nil, service.UnsupportedMediaType.New("the body must be " + strings.Join(wanted, " or "))
+	params, err := checkContent(op.Operation.RequestBody.Value.Content, r)
+	if err != nil {
+		return nil, err
 	}
 	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "utf8") {
 		return nil, service.UnsupportedMediaType.New("the body must have the charset UTF-8, or none")
-	}
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return nil, service.UnsupportedMediaType.New("the body must be sent without a Content-Encoding")
 	}
 	body, err := io.ReadAll(r.Body)
 	body = bytes.TrimPrefix(body, byteOrderMark)
@@ -114,14 +106,11 @@ func hasLoneSurrogate(body []byte) bool {
 	const low, lowest, end = 0xDC00, 0xD800, 0xE000
 	pending := false // a first half, right before
 	for i := 0; i < len(body); i++ {
-		unit := rune(-1)
+		var unit uint64
 		if body[i] == '\\' {
 			i++ // of the character that is escaped
 			if body[i] == 'u' {
-				unit = 0
-				for _, digit := range body[i+1 : i+5] {
-					unit = unit<<4 | hexDigit(digit)
-				}
+				unit, _ = strconv.ParseUint(string(body[i+1:i+5]), 16, 16) // four digits, as in all JSON
 				i += 4
 			}
 		}
@@ -134,30 +123,43 @@ func hasLoneSurrogate(body []byte) bool {
 	return false
 }
 
-func hexDigit(c byte) rune {
-	switch {
-	case c >= 'a':
-		return rune(c-'a') + 10
-	case c >= 'A':
-		return rune(c-'A') + 10
-	}
-	return rune(c - '0')
+// A tidying goes through a body before it is compared with the document.
+type tidying struct {
+	*faultList
+	changed bool // whether a string has another form now
 }
 
-// trim returns value without the parts that schema has no room for, so that the
-// comparison with the document costs no more than the document allows for: members
-// that it does not know, which trim adds to l, elements of a list beyond the first one
-// too many, and the contents of a list or an object that should be neither. The names
-// in at lead to value.
-func (l *faultList) trim(schema *openapi3.Schema, value any, at []string) any {
+// freeForm is the schema of members that the document lets be anything.
+var freeForm = &openapi3.Schema{}
+
+// tidy returns value, to which the names in at lead, with the strings for whose format there
+// is a tidied form in that form. It leaves out the parts that schema has no room for, so that
+// the comparison costs no more than the document allows for: members that it does not know,
+// which are faults, elements of a list beyond the first one too many, and the contents of a
+// list or an object that should be neither. The one character that JSON can write and
+// Postgres cannot keep is a fault of any string.
+func (t *tidying) tidy(schema *openapi3.Schema, value any, at []string) any {
 	switch value := value.(type) {
+	case string:
+		if strings.ContainsRune(value, 0) {
+			t.add(pointerOf(at), "contains a NUL character, which cannot be kept")
+		}
+		if form, ok := tidyForms[schema.Format]; ok {
+			tidied := form(value)
+			t.changed = t.changed || tidied != value
+			return tidied
+		}
 	case []any:
 		if !schema.Type.Permits(openapi3.TypeArray) {
 			return []any{}
 		}
-		value = value[:min(uint64(len(value)), *schema.MaxItems+1)]
-		for i, element := range value {
-			value[i] = l.trim(schema.Items.Value, element, append(at, strconv.Itoa(i)))
+		element := freeForm
+		if schema.Items != nil {
+			element = schema.Items.Value
+			value = value[:min(uint64(len(value)), *schema.MaxItems+1)]
+		}
+		for i := range value {
+			value[i] = t.tidy(element, value[i], append(at, strconv.Itoa(i)))
 		}
 		return value
 	case map[string]any:
@@ -166,12 +168,15 @@ func (l *faultList) trim(schema *openapi3.Schema, value any, at []string) any {
 		}
 		closed := schema.AdditionalProperties.Has != nil && !*schema.AdditionalProperties.Has
 		for _, name := range slices.Sorted(maps.Keys(value)) {
+			member := freeForm
 			if property := schema.Properties[name]; property != nil {
-				value[name] = l.trim(property.Value, value[name], append(at, name))
+				member = property.Value
 			} else if closed {
-				l.add(pointerOf(append(at, name)), "unknown field")
+				t.add(pointerOf(append(at, name)), "unknown field")
 				delete(value, name)
+				continue
 			}
+			value[name] = t.tidy(member, value[name], append(at, name))
 		}
 	}
 	return value
@@ -245,61 +250,6 @@ func (l *faultList) addRepeatedBelow(decoder *json.Decoder, at []string) {
 			l.addRepeatedBelow(decoder, at)
 		}
 		_, _ = decoder.Token()
-	}
-}
-
-// tidy returns value with the strings for whose format there is a tidied form in
-// that form, and whether there were any.
-func tidy(schema *openapi3.Schema, value any) (tidied any, changed bool) {
-	switch value := value.(type) {
-	case string:
-		if form, ok := tidyForms[schema.Format]; ok {
-			tidied := form(value)
-			return tidied, tidied != value
-		}
-	case []any:
-		if schema.Items == nil {
-			return value, false
-		}
-		for i, element := range value {
-			inner, innerChanged := tidy(schema.Items.Value, element)
-			value[i], changed = inner, changed || innerChanged
-		}
-		return value, changed
-	case map[string]any:
-		for name, member := range value {
-			if property := schema.Properties[name]; property != nil {
-				inner, innerChanged := tidy(property.Value, member)
-				value[name], changed = inner, changed || innerChanged
-			}
-		}
-		return value, changed
-	}
-	return value, false
-}
-
-// addNUL finds the one character that JSON can write and Postgres cannot keep,
-// in every string below value.
-func (l *faultList) addNUL(value any, at []string) {
-	switch value := value.(type) {
-	case string:
-		if strings.ContainsRune(value, 0) {
-			l.add(pointerOf(at), "contains a NUL character, which cannot be kept")
-		}
-	case []any:
-		for i, element := range value {
-			if l.more {
-				return
-			}
-			l.addNUL(element, append(at, strconv.Itoa(i)))
-		}
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(value)) {
-			if l.more {
-				return
-			}
-			l.addNUL(value[name], append(at, name))
-		}
 	}
 }
 

@@ -31,8 +31,11 @@ func (op *operation) check(r *http.Request) error {
 		}
 	}
 	if op.upload != nil {
-		if err := checkUpload(op.upload, r); err != nil {
+		if _, err := checkContent(op.upload, r); err != nil {
 			return err
+		}
+		if r.ContentLength == 0 {
+			return service.MalformedBody.New("the body is missing")
 		}
 	}
 	op.schemaFaults(r, query, &faults)
@@ -66,18 +69,15 @@ func pathParams(r *http.Request) map[string]string {
 	return params
 }
 
-// checkUpload refuses what content does not name, such as image/*. What a body
-// really is, the handler has to find out.
-func checkUpload(content openapi3.Content, r *http.Request) error {
-	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+// checkContent refuses a body whose type content does not name, such as image/*, and
+// returns the parameters of the type. What a body really is, its reader has to find out.
+func checkContent(content openapi3.Content, r *http.Request) (params map[string]string, err error) {
+	mediaType, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || content.Get(mediaType) == nil {
-		return service.UnsupportedMediaType.New("the body must be " + strings.Join(slices.Sorted(maps.Keys(content)), " or "))
+		return nil, service.UnsupportedMediaType.New("the body must be " + strings.Join(slices.Sorted(maps.Keys(content)), " or "))
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return service.UnsupportedMediaType.New("the body must be sent without a Content-Encoding")
+		return nil, service.UnsupportedMediaType.New("the body must be sent without a Content-Encoding")
 	}
-	if r.ContentLength == 0 {
-		return service.MalformedBody.New("the body is missing")
-	}
-	return nil
+	return params, nil
 }

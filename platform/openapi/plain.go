@@ -30,7 +30,7 @@ var (
 )
 
 // plain walks root and everything below it. At the top of a body dependentRequired is
-// welcome: dependentFaults sees to it. Nothing in a body may be where faultList.trim
+// welcome: dependentFaults sees to it. Nothing in a body may be where tidying.tidy
 // does not get, and be as long as the client likes.
 func plain(root *openapi3.Schema, isBody bool) error {
 	return openapi3.NewSchemaRef("", root).WalkSubtree(func(_ string, ref *openapi3.SchemaRef) error {

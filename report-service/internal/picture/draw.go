@@ -79,19 +79,13 @@ func exifNone([]byte) [][]byte { return nil }
 
 // exifJPEG returns the blocks before the picture.
 func exifJPEG(upload []byte) (blocks [][]byte) {
-	for i := 2; i+4 <= len(upload) && len(blocks) < maxBlocks; {
-		if upload[i] != 0xFF || upload[i+1] == 0xFF {
-			i++
-			continue
-		}
-		end := i + 2 + int(binary.BigEndian.Uint16(upload[i+2:]))
-		if upload[i+1] == markerSOS || end < i+4 || end > len(upload) {
+	for s := range segments(upload) {
+		if s.marker == markerSOS || len(blocks) == maxBlocks {
 			break
 		}
-		if upload[i+1] == markerApp1 && bytes.HasPrefix(upload[i+4:end], []byte("Exif")) {
-			blocks = append(blocks, tiffOf(upload[i+4:end]))
+		if s.marker == markerApp1 && bytes.HasPrefix(s.content, []byte("Exif")) {
+			blocks = append(blocks, tiffOf(s.content))
 		}
-		i = end
 	}
 	return blocks
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"image"
+	"iter"
 )
 
 // Markers of JPEG (ITU-T T.81, table B.1).
@@ -33,6 +34,45 @@ func scans(file []byte) int {
 	return len(begins)
 }
 
+// A segment is a part of a JPEG file with what is behind its marker, as far as the file goes.
+type segment struct {
+	marker  byte
+	at      int // of the marker
+	content []byte
+}
+
+// segments yields the segments of a JPEG file, and its end marker. It skips what is between
+// them, as decoders do: the data of scans, fill bytes and markers without a length.
+func segments(file []byte) iter.Seq[segment] {
+	return func(yield func(segment) bool) {
+		for i := 2; ; {
+			skipped := bytes.IndexByte(file[min(i, len(file)):], 0xFF)
+			if i += skipped; skipped < 0 || i+2 > len(file) {
+				return
+			}
+			s := segment{marker: file[i+1], at: i}
+			switch {
+			case s.marker == 0xFF: // a fill byte
+				i++
+				continue
+			case s.marker == 0 || s.marker == markerTEM || s.marker >= markerRST0 && s.marker <= markerSOI:
+				i += 2
+				continue
+			case s.marker == markerEOI:
+				i += 2
+			case i+4 > len(file):
+				return
+			default:
+				i += 2 + int(binary.BigEndian.Uint16(file[i+2:]))
+				s.content = file[s.at+4 : max(s.at+4, min(i, len(file)))]
+			}
+			if !yield(s) {
+				return
+			}
+		}
+	}
+}
+
 // jpegMemory returns the memory of package image/jpeg for a picture: a byte for
 // each sample; for a progressive one also the coefficients of all samples,
 // which are four times as large; and the pixels again if the samples are not
@@ -41,10 +81,9 @@ func jpegMemory(upload []byte, c image.Config) int64 {
 	frame := frameOf(upload)
 	block := func(n int) int64 { return int64(n+31) / 16 * 16 } // rounded up to whole blocks
 	pixels := block(c.Width) * block(c.Height)
-	samples := pixels * frame.samples / frame.perPixels
-	need := samples
+	need := pixels * int64(frame.samples) / int64(frame.across*frame.down)
 	if frame.progressive {
-		need += 4 * samples
+		need *= 5
 	}
 	switch {
 	case frame.components == 4:
@@ -55,52 +94,39 @@ func jpegMemory(upload []byte, c image.Config) int64 {
 	return need
 }
 
-// A frame is what the memory for a JPEG picture depends on: perPixels pixels
-// have so many samples.
+// A frame is what the header of a picture says of its samples. They come in units, which
+// have a number of blocks of each component.
 type frame struct {
-	components         int
-	samples, perPixels int64
-	progressive, rgb   bool
+	width, height    int
+	components       int
+	blocks           map[byte]int // of a unit, by the id of their component
+	samples          int          // of across × down pixels
+	across, down     int          // blocks that a unit covers
+	progressive, rgb bool
 }
 
 // frameOf finds the frame of a file whose header was decoded. Without a frame
 // it assumes the worst.
 func frameOf(file []byte) frame {
-	f := frame{components: 4, samples: 4, perPixels: 1, progressive: true}
+	worst := frame{components: 4, samples: 4, across: 1, down: 1, progressive: true}
 	rgb := false
-	for i := 2; i+4 <= len(file); {
-		if file[i] != 0xFF { // between segments; decoders look for the next one
-			i++
-			continue
-		}
-		marker := file[i+1]
-		if marker == 0xFF { // a fill byte
-			i++
-			continue
-		}
-		if marker == markerTEM || marker >= markerRST0 && marker <= markerEOI || marker == 0 {
-			i += 2
-			continue
-		}
-		length := int(binary.BigEndian.Uint16(file[i+2:]))
-		if marker == markerSOS || length < 2 || i+2+length > len(file) {
-			break
-		}
-		segment := file[i+4 : i+2+length]
-		switch marker {
+	for s := range segments(file) {
+		switch s.marker {
+		case markerSOS:
+			return worst
 		case markerApp14: // Adobe's; the last byte is the coding of the samples
-			rgb = len(segment) >= 12 && bytes.HasPrefix(segment, []byte("Adobe")) && segment[11] == 0
+			rgb = len(s.content) >= 12 && bytes.HasPrefix(s.content, []byte("Adobe")) && s.content[11] == 0
 		case markerSOF0, markerSOF1, markerSOF2:
-			if found, ok := readFrame(segment); ok {
-				found.progressive = marker == markerSOF2
-				found.rgb = found.rgb || rgb && found.components == 3
-				return found
+			found, ok := readFrame(s.content)
+			if !ok {
+				return worst
 			}
-			return f
+			found.progressive = s.marker == markerSOF2
+			found.rgb = found.rgb || rgb && found.components == 3
+			return found
 		}
-		i += 2 + length
 	}
-	return f
+	return worst
 }
 
 // readFrame reads the segment of a frame: precision, height, width, and for each
@@ -110,19 +136,20 @@ func readFrame(segment []byte) (f frame, ok bool) {
 	if len(segment) < head || len(segment) < head+each*int(segment[5]) || segment[5] == 0 {
 		return f, false
 	}
-	f.components = int(segment[5])
+	f = frame{
+		height: int(binary.BigEndian.Uint16(segment[1:])), width: int(binary.BigEndian.Uint16(segment[3:])),
+		components: int(segment[5]), blocks: make(map[byte]int), across: 1, down: 1,
+	}
 	ids := make([]byte, f.components)
-	horizontal, vertical := int64(1), int64(1)
 	for i := range f.components {
 		c := segment[head+each*i:]
-		h, v := int64(c[1]>>4), int64(c[1]&15)
-		ids[i] = c[0]
+		h, v := int(c[1]>>4), int(c[1]&15)
+		ids[i], f.blocks[c[0]] = c[0], h*v
 		f.samples += h * v
-		horizontal, vertical = max(horizontal, h), max(vertical, v)
+		f.across, f.down = max(f.across, h), max(f.down, v)
 	}
-	f.perPixels = horizontal * vertical
 	if f.components == 1 { // a single component's factors are ignored
-		f.samples, f.perPixels = 1, 1
+		f.samples, f.across, f.down = 1, 1, 1
 	}
 	f.rgb = string(ids) == "RGB"
 	return f, f.samples > 0

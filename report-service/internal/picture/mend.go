@@ -5,8 +5,6 @@ import (
 	"compress/zlib"
 	"encoding/binary"
 	"errors"
-	"hash"
-	"hash/adler32"
 	"hash/crc32"
 	"image"
 	"image/png"
@@ -50,29 +48,12 @@ func scansOf(file []byte) (begins []int, ended bool) {
 	if !bytes.HasPrefix(file, []byte{0xFF, markerSOI}) {
 		return nil, true
 	}
-	for i := 2; i+2 <= len(file); {
-		if file[i] != 0xFF { // of a scan
-			next := bytes.IndexByte(file[i:], 0xFF)
-			if next < 0 {
-				break
-			}
-			i += next
-			continue
-		}
-		switch marker := file[i+1]; {
-		case marker == markerEOI:
+	for s := range segments(file) {
+		switch s.marker {
+		case markerSOS:
+			begins = append(begins, s.at)
+		case markerEOI:
 			return begins, true
-		case marker == 0xFF: // a fill byte
-			i++
-		case marker == 0 || marker == markerTEM || marker >= markerRST0 && marker <= markerSOI:
-			i += 2
-		case i+4 > len(file):
-			return begins, false
-		default:
-			if marker == markerSOS {
-				begins = append(begins, i)
-			}
-			i += 2 + int(binary.BigEndian.Uint16(file[i+2:]))
 		}
 	}
 	return begins, false
@@ -98,7 +79,7 @@ func flat(file []byte, scan int) (kept, added []byte) {
 	selectors := file[scan+5:]
 	for i := range min(int(file[scan+4]), maxComponents, len(selectors)/2) {
 		id, tables := selectors[2*i], selectors[2*i+1]
-		blocks := t.blocks[bytes.IndexByte(t.ids, id)+1]
+		blocks := t.blocks[id] // none of an unknown one
 		if file[scan+4] == 1 { // a single component is not interleaved
 			blocks = 1
 		}
@@ -160,56 +141,30 @@ func coded(unit []byte, units int) []byte {
 // tables are what is before the first scan of a baseline JPEG.
 type tables struct {
 	codes    map[byte][]byte // of symbol 0 in each Huffman table, by its class and number
-	ids      []byte          // of the components
-	blocks   []int           // of each component in a unit, behind a 0 for unknown ones
+	blocks   map[byte]int    // of each component in a unit
 	units    int
 	interval int // of restart markers, in units; 0 for none
 }
 
 // tablesOf reads what is before the first scan.
 func tablesOf(header []byte) tables {
-	t := tables{codes: make(map[byte][]byte), blocks: []int{0}}
-	for i := 2; i+4 <= len(header); {
-		if header[i] != 0xFF || header[i+1] == 0xFF {
-			i++
-			continue
-		}
-		length := int(binary.BigEndian.Uint16(header[i+2:]))
-		if length < 2 || i+2+length > len(header) {
-			break
-		}
-		segment := header[i+4 : i+2+length]
-		switch header[i+1] {
+	t := tables{codes: make(map[byte][]byte)}
+	for s := range segments(header) {
+		switch s.marker {
 		case markerDHT:
-			zeroCodes(segment, t.codes)
+			zeroCodes(s.content, t.codes)
 		case markerDRI:
-			if len(segment) == 2 {
-				t.interval = int(binary.BigEndian.Uint16(segment))
+			if len(s.content) == 2 {
+				t.interval = int(binary.BigEndian.Uint16(s.content))
 			}
 		case markerSOF0, markerSOF1:
-			t.readFrame(segment)
+			if f, ok := readFrame(s.content); ok {
+				t.blocks = f.blocks
+				t.units = ((f.width + 8*f.across - 1) / (8 * f.across)) * ((f.height + 8*f.down - 1) / (8 * f.down))
+			}
 		}
-		i += 2 + length
 	}
 	return t
-}
-
-// readFrame reads the components and the number of units from the segment of a frame.
-func (t *tables) readFrame(segment []byte) {
-	if len(segment) < 6 || len(segment) < 6+3*int(segment[5]) {
-		return
-	}
-	across, down := 1, 1
-	for c := range int(segment[5]) {
-		h, v := int(segment[7+3*c]>>4), int(segment[7+3*c]&15)
-		t.ids, t.blocks = append(t.ids, segment[6+3*c]), append(t.blocks, h*v)
-		across, down = max(across, h), max(down, v)
-	}
-	if segment[5] == 1 { // a single component's factors are ignored
-		across, down = 1, 1
-	}
-	height, width := int(binary.BigEndian.Uint16(segment[1:])), int(binary.BigEndian.Uint16(segment[3:]))
-	t.units = ((width + 8*across - 1) / (8 * across)) * ((height + 8*down - 1) / (8 * down))
 }
 
 // zeroCodes adds the code of symbol 0 in each Huffman table of a segment, bit by bit.
@@ -312,7 +267,9 @@ func pixelsOnly(upload []byte) io.Reader {
 	if err != nil {
 		return bytes.NewReader(nil) // it was read before
 	}
-	return io.MultiReader(append(before, &storedReader{pixels: io.LimitReader(inflated, pixels), sum: adler32.New()})...)
+	stored := &storedReader{pixels: io.LimitReader(inflated, pixels)}
+	stored.to, _ = zlib.NewWriterLevel(&stored.data, zlib.NoCompression) // which is a level
+	return io.MultiReader(append(before, stored)...)
 }
 
 // rawSize returns how many bytes the pixels take that the header of a PNG file promises,
@@ -342,17 +299,16 @@ func chunk(name string, content []byte) []byte {
 	return binary.BigEndian.AppendUint32(c, crc32.ChecksumIEEE(c[4:]))
 }
 
-// A storedReader reads pixels as the chunks of a PNG file: in blocks of DEFLATE that are
-// stored as they are (RFC 1951, 3.2.4).
+// A storedReader reads pixels as the chunks of a PNG file, not compressed.
 type storedReader struct {
 	pixels  io.Reader
-	sum     hash.Hash32
-	begun   bool
+	to      *zlib.Writer // to data
+	data    bytes.Buffer // of the next chunk
 	ended   bool
 	pending []byte
 }
 
-// Read reads what is pending, or another block.
+// Read reads what is pending, or another chunk.
 func (r *storedReader) Read(b []byte) (int, error) {
 	if len(r.pending) == 0 {
 		if r.ended {
@@ -366,25 +322,13 @@ func (r *storedReader) Read(b []byte) (int, error) {
 }
 
 func (r *storedReader) next() {
-	var content []byte
-	if !r.begun {
-		content, r.begun = []byte{0x78, 0x01}, true // the header of zlib
+	if _, err := io.CopyN(r.to, r.pixels, 1<<15); err != nil {
+		r.ended = true
+		_ = r.to.Close() // writing to a buffer never fails
 	}
-	block := make([]byte, 1<<15)
-	n, err := io.ReadFull(r.pixels, block)
-	r.ended = err != nil
-	final := byte(0)
+	r.pending = chunk("IDAT", r.data.Bytes())
+	r.data.Reset()
 	if r.ended {
-		final = 1
-	}
-	_, _ = r.sum.Write(block[:n]) // never fails
-	size := uint16(n)             //nolint:gosec // it is 32,768 at most
-	content = binary.LittleEndian.AppendUint16(append(content, final), size)
-	content = append(binary.LittleEndian.AppendUint16(content, ^size), block[:n]...)
-	if r.ended {
-		content = binary.BigEndian.AppendUint32(content, r.sum.Sum32())
-	}
-	if r.pending = chunk("IDAT", content); r.ended {
 		r.pending = append(r.pending, endPNG...)
 	}
 }

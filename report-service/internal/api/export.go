@@ -21,8 +21,10 @@ var exportColumns = []string{
 
 // Exports are the queue as a file.
 type Exports struct {
-	Workbench queueReader
-	Gates     Gates
+	Workbench interface {
+		Queue(ctx context.Context, f report.Filter, after *report.Cursor, limit int) (report.Queue, error)
+	}
+	Gates Gates
 }
 
 // Operations are those on exports.

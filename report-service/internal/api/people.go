@@ -12,6 +12,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -21,10 +22,7 @@ const seenEvery = time.Hour
 // People are officials, operators and auditors as they use the service. Residents are
 // never recorded.
 type People struct {
-	store interface {
-		See(ctx context.Context, m report.Member) error
-		People(ctx context.Context, limit int) ([]report.Member, error)
-	}
+	store   *postgres.Workbench
 	log     zerolog.Logger
 	pending chan report.Member // those who do not fit are recorded at a later request
 
@@ -33,11 +31,7 @@ type People struct {
 }
 
 // NewPeople returns People in store.
-func NewPeople(store interface {
-	See(ctx context.Context, m report.Member) error
-	People(ctx context.Context, limit int) ([]report.Member, error)
-}, log zerolog.Logger,
-) *People {
+func NewPeople(store *postgres.Workbench, log zerolog.Logger) *People {
 	return &People{store: store, log: log, pending: make(chan report.Member, 64), seen: make(map[string]report.Member)}
 }
 

@@ -52,17 +52,10 @@ const (
 	forgetTimeout = 10 * time.Second
 )
 
-// Files keeps uploads, and the pictures that are served.
-type Files interface {
-	Put(ctx context.Context, key string, r io.Reader, size int64) error
-	Get(ctx context.Context, key string, limit int64) ([]byte, error)
-	Delete(ctx context.Context, key string) error
-}
-
 // Photos are those of reports.
 type Photos struct {
 	Store *postgres.Photos
-	Files Files // nil in a city whose reports have no photos
+	Files blob.Store // uploads, and the pictures that are served; nil in a city whose reports have no photos
 	Log   zerolog.Logger
 
 	rate    *rate.Limiter      // bytes, of all uploads together

@@ -167,7 +167,10 @@ func TestPutPhotoThatBreaksOff(t *testing.T) {
 }
 
 // failing is a storage that is full or away.
-type failing struct{ err error }
+type failing struct {
+	blob.Store
+	err error
+}
 
 func (f failing) Put(_ context.Context, _ string, r io.Reader, _ int64) error {
 	_, _ = io.Copy(io.Discard, r)
@@ -182,7 +185,7 @@ func TestStorageFails(t *testing.T) {
 		fmt.Errorf("write file: %w", blob.ErrFull):  507,
 		errors.New("dial tcp s3.internal: refused"): 503,
 	} {
-		s := newServer(t, func(p *parts) { p.Files = failing{err} })
+		s := newServer(t, func(p *parts) { p.Files = failing{err: err} })
 		ann := token(t, "ann", auth.Resident)
 		filed := s.file(ann, "public").ID
 		a := s.do(put(photoPath(filed, uuid.New()), ann, "picture"))

@@ -9,26 +9,15 @@ import (
 	"github.com/cityconnect/cityconnect/platform/client/reportapi"
 	"github.com/cityconnect/cityconnect/platform/openapi"
 	"github.com/cityconnect/cityconnect/platform/service"
+	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
 // A Queue is the officials' list.
 type Queue struct {
-	Workbench interface {
-		queueReader
-		Counts(ctx context.Context, f report.Filter) (report.Counts, error)
-		Waiting(ctx context.Context, by report.User) (report.Waiting, error)
-		MarkLikely(ctx context.Context, tasks []report.Task) error
-	}
-	Reports interface {
-		Map(ctx context.Context, f report.Filter, grid report.Grid, maxPoints int) (report.Map, error)
-	}
-	Gates Gates
-}
-
-// A queueReader reads pages of the queue.
-type queueReader interface {
-	Queue(ctx context.Context, f report.Filter, after *report.Cursor, limit int) (report.Queue, error)
+	Workbench *postgres.Workbench
+	Reports   *postgres.Reports
+	Gates     Gates
 }
 
 // Operations are those on the queue.

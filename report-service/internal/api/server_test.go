@@ -29,6 +29,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/platform/story"
 	"github.com/cityconnect/cityconnect/report-service/internal/api"
+	"github.com/cityconnect/cityconnect/report-service/internal/blob"
 	"github.com/cityconnect/cityconnect/report-service/internal/outbox"
 	"github.com/cityconnect/cityconnect/report-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/report-service/internal/relay"
@@ -63,7 +64,7 @@ type parts struct {
 	Map      api.Map
 	Exports  api.Exports
 	Comments api.Comments
-	Files    api.Files
+	Files    blob.Store
 
 	Desk auth.Desk
 

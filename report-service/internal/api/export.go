@@ -35,16 +35,14 @@ func (h Exports) Operations() openapi.Operations {
 // exportReports handles GET /reports/export. The export does not contain
 // reporters.
 func (h Exports) exportReports(w http.ResponseWriter, r *http.Request) error {
-	filter, findsNothing := queueFilter(r)
+	filter := queueFilter(r)
 	filter.Order, filter.Unpinned = report.Oldest, true
 	var queue report.Queue
 	out := new(bytes.Buffer)
 	lines := table{out, separators[r.URL.Query().Get("separator")]}
 	return sendParts(w, r, h.Gates.exports, out, parts{
 		read: func(ctx context.Context, after *report.Cursor) (next *report.Cursor, err error) {
-			if !findsNothing {
-				queue, err = h.Workbench.Queue(ctx, filter, after, partSize)
-			}
+			queue, err = h.Workbench.Queue(ctx, filter, after, partSize)
 			return queue.Next, err
 		},
 		begin: func() {

@@ -12,9 +12,9 @@ import (
 )
 
 // readFilter reads the conditions in the query. A search for punctuation alone finds nothing.
-func readFilter(r *http.Request) (filter report.Filter, findsNothing bool) {
+func readFilter(r *http.Request) report.Filter {
 	query := r.URL.Query()
-	filter = report.Filter{
+	filter := report.Filter{
 		Statuses: service.Each(query["status"], func(s string) report.Status { return report.Status(s) }), Areas: query["area"], Asset: query.Get("asset"),
 		Categories: service.Each(query["category"], int32Of),
 		IDs:        service.Each(query["id"], uuid.MustParse), // the document says uuid
@@ -23,12 +23,15 @@ func readFilter(r *http.Request) (filter report.Filter, findsNothing bool) {
 	if query.Has("bbox") {
 		filter.Box = checked(report.ParseBox, query.Get("bbox"))
 	}
-	return filter, query.Has("q") && len(filter.Words) == 0
+	if query.Has("q") && len(filter.Words) == 0 {
+		filter.IDs = []uuid.UUID{uuid.Nil} // which no report has
+	}
+	return filter
 }
 
 // queueFilter is readFilter for an official's request.
-func queueFilter(r *http.Request) (filter report.Filter, findsNothing bool) {
-	filter, findsNothing = readFilter(r)
+func queueFilter(r *http.Request) report.Filter {
+	filter := readFilter(r)
 	query := r.URL.Query()
 	filter.Departments = service.Each(query["department"], int32Of)
 	filter.Sources = service.Each(query["source"], func(s string) report.Source { return report.Source(s) })
@@ -54,7 +57,7 @@ func queueFilter(r *http.Request) (filter report.Filter, findsNothing bool) {
 	filter.NewComments = query.Get("new_comments") == "true"
 	filter.Waiting = query.Get("waiting") == "true"
 	filter.Unanswered = query.Get("not_answered") == "true"
-	return filter, findsNothing
+	return filter
 }
 
 func int32Of(text string) int32 { return int32(service.Number(text)) } //nolint:gosec // the document says int32

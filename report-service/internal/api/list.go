@@ -36,10 +36,7 @@ func (h Lists) listMyReports(w http.ResponseWriter, r *http.Request) error {
 
 // list answers with a page of the reports that match the query, of one reporter or of all.
 func (h Lists) list(w http.ResponseWriter, r *http.Request, reporter string) error {
-	filter, findsNothing := readFilter(r)
-	if findsNothing {
-		return service.Encode(w, http.StatusOK, pageOf(report.Page{}))
-	}
+	filter := readFilter(r)
 	filter.Reporter = reporter
 	after, err := readCursor(r, func(c *report.Cursor) error { return c.Of(filter) })
 	if err != nil {

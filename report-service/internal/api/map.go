@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,11 +37,7 @@ func (h Map) Operations() openapi.Operations {
 
 // listMapPoints handles GET /map/points. Its answer is the same for everyone.
 func (h Map) listMapPoints(r *http.Request) (reportapi.MapPoints, error) {
-	filter, findsNothing := readFilter(r)
-	if findsNothing {
-		return mapPoints(report.Map{}), nil
-	}
-	shown, err := h.mapOf(r, filter, intParam(r, "zoom"))
+	shown, err := h.mapOf(r, readFilter(r), intParam(r, "zoom"))
 	return mapPoints(shown), err
 }
 
@@ -48,7 +46,7 @@ func (h Map) mapOf(r *http.Request, filter report.Filter, zoom int) (shown repor
 	read := func(ctx context.Context) (report.Map, error) {
 		return h.Reports.Map(ctx, filter, report.GridOf(*filter.Box, zoom), maxMapPoints)
 	}
-	if len(filter.Statuses) == 0 && len(filter.Categories) == 0 && len(filter.Areas) == 0 && filter.Asset == "" && len(filter.Words) == 0 {
+	if len(filter.Statuses) == 0 && len(filter.Categories) == 0 && len(filter.Areas) == 0 && filter.Asset == "" && len(filter.Words) == 0 && len(filter.IDs) == 0 {
 		hidden, err := h.Reports.Hidden(r.Context())
 		if err != nil {
 			return report.Map{}, err
@@ -155,13 +153,8 @@ func (s *sharedMaps) keep(key mapKey, shown report.Map) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.kept[key]; !ok && len(s.kept) >= maxKeptMaps {
-		oldest := key
-		for k, kept := range s.kept {
-			if oldest == key || kept.at.Before(s.kept[oldest].at) {
-				oldest = k
-			}
-		}
-		delete(s.kept, oldest)
+		older := func(a, b mapKey) int { return s.kept[a].at.Compare(s.kept[b].at) }
+		delete(s.kept, slices.MinFunc(slices.Collect(maps.Keys(s.kept)), older))
 	}
 	s.kept[key] = keptMap{shown, time.Now()}
 }

@@ -33,7 +33,7 @@ func (h Numbers) Operations() openapi.Operations {
 
 // countOverTime handles GET /reports/numbers.
 func (h Numbers) countOverTime(r *http.Request) (reportapi.Numbers, error) {
-	filter, findsNothing := queueFilter(r)
+	filter := queueFilter(r)
 	if filter.FiledTo.IsZero() {
 		filter.FiledTo = time.Now()
 	}
@@ -51,19 +51,17 @@ func (h Numbers) countOverTime(r *http.Request) (reportapi.Numbers, error) {
 		return reportapi.Numbers{}, err
 	}
 	var departments, areas figures
-	if !findsNothing {
-		err = h.Gates.do(r.Context(), r, func(ctx context.Context) (err error) {
-			if numbers, err = h.Workbench.CountOverTime(ctx, filter, interval); err != nil {
-				return err
-			}
-			if departments, err = h.figures(ctx, filter, report.ByDepartment); err == nil && len(list.Areas) > 0 {
-				areas, err = h.figures(ctx, filter, report.ByArea)
-			}
+	err = h.Gates.do(r.Context(), r, func(ctx context.Context) (err error) {
+		if numbers, err = h.Workbench.CountOverTime(ctx, filter, interval); err != nil {
 			return err
-		})
-		if err != nil {
-			return reportapi.Numbers{}, err
 		}
+		if departments, err = h.figures(ctx, filter, report.ByDepartment); err == nil && len(list.Areas) > 0 {
+			areas, err = h.figures(ctx, filter, report.ByArea)
+		}
+		return err
+	})
+	if err != nil {
+		return reportapi.Numbers{}, err
 	}
 	out := reportapi.Numbers{
 		Numbers: make([]reportapi.Number, len(numbers)), Departments: make([]reportapi.DepartmentNumbers, len(departments.parts)), Areas: make([]reportapi.AreaNumbers, len(areas.parts)),

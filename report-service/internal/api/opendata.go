@@ -102,9 +102,7 @@ func (h OpenData) openData(w http.ResponseWriter, r *http.Request, out *bytes.Bu
 	var page report.Page
 	return sendParts(w, r, h.Gates.openData, out, parts{
 		read: func(ctx context.Context, after *report.Cursor) (next *report.Cursor, err error) {
-			if names != nil {
-				page, err = h.Reports.List(ctx, filter, after, partSize, "")
-			}
+			page, err = h.Reports.List(ctx, filter, after, partSize, "")
 			return page.Next, err
 		},
 		begin: func() {
@@ -125,26 +123,24 @@ func (h OpenData) openData(w http.ResponseWriter, r *http.Request, out *bytes.Bu
 
 // openFilter reads the query, and answers with 304 where the client has what it would get;
 // known says that it did. names are the categories' names by their ids in the city's first
-// language, and nil where nothing can be found.
+// language.
 func (h OpenData) openFilter(w http.ResponseWriter, r *http.Request) (filter report.Filter, names map[int32]string, known bool, err error) {
-	filter, findsNothing := readFilter(r)
+	filter = readFilter(r)
 	categories, err := h.Categories.List(r.Context())
 	if err != nil {
 		return filter, nil, false, err
 	}
-	fingerprint := "nothing"
-	if !findsNothing {
-		err = h.Gates.do(r.Context(), r, func(ctx context.Context) (err error) {
-			fingerprint, err = h.fingerprint(ctx, r.URL.RawQuery, filter)
-			return err
-		})
-		if err != nil {
-			return filter, nil, false, err
-		}
-		names = make(map[int32]string, len(categories.Categories))
-		for _, c := range categories.Categories {
-			names[c.ID] = c.Text(h.Languages...).Name
-		}
+	var fingerprint string
+	err = h.Gates.do(r.Context(), r, func(ctx context.Context) (err error) {
+		fingerprint, err = h.fingerprint(ctx, r.URL.RawQuery, filter)
+		return err
+	})
+	if err != nil {
+		return filter, nil, false, err
+	}
+	names = make(map[int32]string, len(categories.Categories))
+	for _, c := range categories.Categories {
+		names[c.ID] = c.Text(h.Languages...).Name
 	}
 	tag := service.Tag(fmt.Appendf(nil, "%s %d %q %s", r.URL.Path, categories.Revision, h.Name, fingerprint))
 	// Weak: a part may be of another moment than the fingerprint.
@@ -208,14 +204,12 @@ func (h OpenData) openDataAtom(w http.ResponseWriter, r *http.Request) error {
 	}
 	filter.Order = report.Changed
 	var page report.Page
-	if names != nil {
-		err = h.Gates.do(r.Context(), r, func(ctx context.Context) (err error) {
-			page, err = h.Reports.List(ctx, filter, nil, feedEntries, "")
-			return err
-		})
-		if err != nil {
-			return err
-		}
+	err = h.Gates.do(r.Context(), r, func(ctx context.Context) (err error) {
+		page, err = h.Reports.List(ctx, filter, nil, feedEntries, "")
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	self := origin(r) + r.URL.RequestURI()
 	feed := atomFeed{

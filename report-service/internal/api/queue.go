@@ -32,20 +32,18 @@ func (h Queue) Operations() openapi.Operations {
 
 // listQueue handles GET /reports/queue.
 func (h Queue) listQueue(w http.ResponseWriter, r *http.Request) error {
-	filter, findsNothing := queueFilter(r)
+	filter := queueFilter(r)
 	after, err := readCursor(r, func(c *report.Cursor) error { return c.Of(filter) })
 	if err != nil {
 		return err
 	}
 	var queue report.Queue
-	if !findsNothing {
-		err = h.Gates.doFor(filter, r, func(ctx context.Context) (err error) {
-			if queue, err = h.Workbench.Queue(ctx, filter, after, intParam(r, "limit")); err != nil {
-				return err
-			}
-			return h.Workbench.MarkLikely(ctx, queue.Tasks)
-		})
-	}
+	err = h.Gates.doFor(filter, r, func(ctx context.Context) (err error) {
+		if queue, err = h.Workbench.Queue(ctx, filter, after, intParam(r, "limit")); err != nil {
+			return err
+		}
+		return h.Workbench.MarkLikely(ctx, queue.Tasks)
+	})
 	if err != nil {
 		return err
 	}
@@ -59,16 +57,14 @@ func (h Queue) listQueue(w http.ResponseWriter, r *http.Request) error {
 
 // countQueue handles GET /reports/queue/counts.
 func (h Queue) countQueue(r *http.Request) (reportapi.QueueCounts, error) {
-	filter, findsNothing := queueFilter(r)
+	filter := queueFilter(r)
 	var counts report.Counts
-	if !findsNothing {
-		err := h.Gates.do(r.Context(), r, func(ctx context.Context) (err error) {
-			counts, err = h.Workbench.Counts(ctx, filter)
-			return err
-		})
-		if err != nil {
-			return reportapi.QueueCounts{}, err
-		}
+	err := h.Gates.do(r.Context(), r, func(ctx context.Context) (err error) {
+		counts, err = h.Workbench.Counts(ctx, filter)
+		return err
+	})
+	if err != nil {
+		return reportapi.QueueCounts{}, err
 	}
 	out := reportapi.QueueCounts{
 		Total: counts.Total, Disputed: counts.Disputed, Statuses: []reportapi.StatusCount{}, Categories: []reportapi.CategoryCount{},
@@ -100,18 +96,13 @@ func (h Queue) countQueue(r *http.Request) (reportapi.QueueCounts, error) {
 
 // mapQueue handles GET /reports/queue/map.
 func (h Queue) mapQueue(r *http.Request) (reportapi.MapPoints, error) {
-	filter, findsNothing := queueFilter(r)
+	filter := queueFilter(r)
 	var shown report.Map
-	if !findsNothing {
-		err := h.Gates.do(r.Context(), r, func(ctx context.Context) (err error) {
-			shown, err = h.Reports.Map(ctx, filter, report.GridOf(*filter.Box, intParam(r, "zoom")), maxMapPoints)
-			return err
-		})
-		if err != nil {
-			return reportapi.MapPoints{}, err
-		}
-	}
-	return mapPoints(shown), nil
+	err := h.Gates.do(r.Context(), r, func(ctx context.Context) (err error) {
+		shown, err = h.Reports.Map(ctx, filter, report.GridOf(*filter.Box, intParam(r, "zoom")), maxMapPoints)
+		return err
+	})
+	return mapPoints(shown), err
 }
 
 // countWaiting handles GET /reports/queue/waiting.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"slices"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -117,15 +118,7 @@ func (op *operation) public() bool {
 	if own := op.Operation.Security; own != nil {
 		requirements = *own
 	}
-	if len(requirements) == 0 {
-		return true
-	}
-	for _, requirement := range requirements {
-		if len(requirement) == 0 {
-			return true
-		}
-	}
-	return false
+	return len(requirements) == 0 || slices.ContainsFunc(requirements, func(r openapi3.SecurityRequirement) bool { return len(r) == 0 })
 }
 
 // roles returns the roles that may use the operation; none means all but connections. A

@@ -133,7 +133,11 @@ func (f Formats) describe(e *openapi3.SchemaError) string {
 	case "nullable":
 		return "must be " + typeName(schema) + ", not null"
 	case "format":
-		return f.describeFormat(e)
+		value, isString := e.Value.(string)
+		if check, ok := f[schema.Format]; ok && isString {
+			return check(value).Error()
+		}
+		return "must be a value of the form " + schema.Format
 	case "pattern":
 		if len(schema.Examples) > 0 {
 			return fmt.Sprint("must be a value such as ", schema.Examples[0])
@@ -152,14 +156,6 @@ func count(n uint64, what string) string {
 
 // plainNumber writes n without an exponent.
 func plainNumber(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
-
-func (f Formats) describeFormat(e *openapi3.SchemaError) string {
-	value, isString := e.Value.(string)
-	if check, ok := f[e.Schema.Format]; ok && isString {
-		return check(value).Error()
-	}
-	return "must be a value of the form " + e.Schema.Format
-}
 
 // typeName names what schema takes, with an article.
 func typeName(schema *openapi3.Schema) string {

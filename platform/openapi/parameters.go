@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"net/url"
@@ -84,16 +85,9 @@ func (op *operation) parameterFaults(r *http.Request, query url.Values, faults *
 	}
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if !faults.more && !slices.Contains(known, name) {
-			faults.add(name, "unknown parameter; known here: "+listOr(known, "none"))
+			faults.add(name, "unknown parameter; known here: "+cmp.Or(strings.Join(known, ", "), "none"))
 		}
 	}
-}
-
-func listOr(names []string, none string) string {
-	if len(names) == 0 {
-		return none
-	}
-	return strings.Join(names, ", ")
 }
 
 var (

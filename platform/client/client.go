@@ -19,6 +19,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/cityconnect/cityconnect/platform/backoff"
 )
 
 // requestTimeout ends a request that is never answered, streams excepted. It is
@@ -141,7 +143,7 @@ func (c *Client) Insist(ctx context.Context, method, path string, in, out any, h
 		if StatusOf(err) != http.StatusServiceUnavailable || time.Since(began) > insistFor {
 			return err
 		}
-		if wait(ctx, insistEvery) != nil {
+		if backoff.Sleep(ctx, insistEvery) != nil {
 			return err
 		}
 	}
@@ -185,16 +187,6 @@ func (c *Client) send(ctx context.Context, method, path string, body io.Reader, 
 		req.Header.Set(header[i], header[i+1])
 	}
 	return c.http.Do(req) // its error names the method and the address
-}
-
-// wait waits so long, but not beyond ctx.
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }
 
 // problem reads problem details; an answer of a gateway is often none.

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cityconnect/cityconnect/platform/backoff"
 	"github.com/cityconnect/cityconnect/platform/sse"
 )
 
@@ -89,7 +90,7 @@ func (s *Stream) Run(ctx context.Context) error {
 		default:
 			failures++
 		}
-		if wait(ctx, s.wait(retry, failures)) != nil {
+		if backoff.Sleep(ctx, s.wait(retry, failures)) != nil {
 			return nil
 		}
 	}

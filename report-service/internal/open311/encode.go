@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -122,9 +121,6 @@ func printable(s string) string {
 
 // w3c writes a time as clients of Open311 read it, in whole seconds.
 func w3c(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// seconds writes a duration as Retry-After has it.
-func seconds(d time.Duration) string { return strconv.Itoa(int(math.Ceil(d.Seconds()))) }
 
 // A failure is an error of Open311.
 type failure struct {

@@ -11,7 +11,9 @@ package open311
 import (
 	"context"
 	"crypto/sha256"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -176,7 +178,7 @@ func (h handlers) fail(w http.ResponseWriter, r *http.Request, f format, err err
 	w.Header().Set("Content-Type", f.contentType())
 	w.Header().Set("Cache-Control", "no-store")
 	if wait := p.RetryAfter(); wait > 0 {
-		w.Header().Set("Retry-After", seconds(wait))
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 	}
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(body) // the client may have left

@@ -81,12 +81,10 @@ func (h handlers) services(r *http.Request) (any, error) {
 
 // A defined service has no attributes: nothing is asked beside place and words.
 type defined struct {
-	XMLName    xml.Name   `xml:"service_definition" json:"-"`
-	Code       string     `xml:"service_code" json:"service_code"`
-	Attributes attributes `xml:"attributes" json:"attributes"`
+	XMLName    xml.Name      `xml:"service_definition" json:"-"`
+	Code       string        `xml:"service_code" json:"service_code"`
+	Attributes items[string] `xml:"attributes" json:"attributes"`
 }
-
-type attributes []string
 
 // definition answers for a service that needs none, because clients ask anyway.
 func (h handlers) definition(r *http.Request) (any, error) {
@@ -94,12 +92,7 @@ func (h handlers) definition(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return defined{Code: codeOf(category.ID), Attributes: attributes{}}, nil
-}
-
-// MarshalXML writes the element, although nothing is in it.
-func (a attributes) MarshalXML(e *xml.Encoder, start xml.StartElement) error {
-	return e.EncodeElement("", start)
+	return defined{Code: codeOf(category.ID), Attributes: items[string]{root: "attributes"}}, nil
 }
 
 // service returns the category with a code, in use or not.

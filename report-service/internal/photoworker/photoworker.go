@@ -8,6 +8,7 @@ package photoworker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -71,7 +72,7 @@ type Worker struct {
 // New returns a Worker.
 func New(d Dependencies) *Worker {
 	f := promauto.With(d.Metrics)
-	w := &Worker{
+	return &Worker{
 		Dependencies: d, lanes: newLanes(d.Lanes),
 		verdicts: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "photos_judged_total", Help: "Checked photos, by verdict: made, or the reason of the refusal.",
@@ -84,7 +85,6 @@ func New(d Dependencies) *Worker {
 			Name: "photo_orphans_removed_total", Help: "Removed files that belonged to no photo.",
 		}),
 	}
-	return w
 }
 
 // Group is the group of consumers whose effect w is.
@@ -147,7 +147,7 @@ func (w *Worker) check(ctx context.Context, queue string, m consumer.Message) (s
 	if err := w.clean(ctx, postgres.Leftover{Photo: uploaded.PhotoID, Upload: unchecked.Key, Pictures: !kept}); err != nil {
 		w.Log.Warn().Err(err).Msg("deleting an upload failed, upkeep will retry")
 	}
-	w.verdicts.WithLabelValues(label(verdict)).Inc()
+	w.verdicts.WithLabelValues(cmp.Or(string(verdict.Reason), "made")).Inc()
 	w.seconds.Observe(time.Since(began).Seconds())
 	return seen, nil
 }
@@ -162,13 +162,6 @@ const maxTooSlow = 3
 // errTooSlow says that the work on a picture took longer than it may. That spends an
 // attempt, and says nothing about the database.
 var errTooSlow = &failure.Error{Class: failure.Transient, Text: "the picture was not made in time"}
-
-func label(v report.Judgement) string {
-	if v.Reason != "" {
-		return string(v.Reason)
-	}
-	return "made"
-}
 
 // look returns the verdict on an upload, and stores the pictures. An error
 // means that a dependency is unavailable, or that it is not the turn of a large

@@ -3,7 +3,9 @@ package photoworker
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,12 +112,7 @@ func (w *Worker) RemoveOrphans(ctx context.Context, before time.Time) error {
 // removeUnknown deletes the files whose names unknown returns, and those
 // without a name.
 func (w *Worker) removeUnknown(ctx context.Context, keys map[string][]string, unknown func(context.Context, []string) ([]string, error)) error {
-	var names []string
-	for name := range keys {
-		if name != "" {
-			names = append(names, name)
-		}
-	}
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(keys)), func(name string) bool { return name == "" })
 	remove := []string{""}
 	if len(names) > 0 {
 		found, err := unknown(ctx, names)

@@ -56,9 +56,7 @@ func (h Areas) list(w http.ResponseWriter, r *http.Request) error {
 			header.Set("Content-Encoding", "gzip")
 		}
 	}
-	header.Set("Content-Type", "application/geo+json")
-	_, _ = w.Write(body) // the client may have left
-	return nil
+	return send(w, "application/geo+json", body)
 }
 
 // encode returns the areas in use with their names in language.
@@ -105,7 +103,11 @@ func (h Areas) answer(ctx context.Context, w http.ResponseWriter, list *area.Lis
 	}
 	w.Header().Set("ETag", report.ETag(list.Revision))
 	w.Header().Set("Cache-Control", "no-store")
-	return encodeGeoJSON(w, out)
+	body, err := json.Marshal(out)
+	if err != nil {
+		return fmt.Errorf("encode areas: %w", err)
+	}
+	return send(w, "application/geo+json", body)
 }
 
 func areaSetting(a area.Area) reportapi.AreaSetting {
@@ -150,14 +152,4 @@ func (h Areas) read(file []byte, pointer string) (areas []area.Area, leftOut int
 // multiPolygon returns the geometry with the coordinates.
 func multiPolygon(coordinates json.RawMessage) json.RawMessage {
 	return fmt.Appendf(nil, `{"type":"MultiPolygon","coordinates":%s}`, coordinates)
-}
-
-func encodeGeoJSON(w http.ResponseWriter, value any) error {
-	body, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Errorf("encode areas: %w", err)
-	}
-	w.Header().Set("Content-Type", "application/geo+json")
-	_, _ = w.Write(body) // the client may have left
-	return nil
 }

@@ -92,10 +92,8 @@ func (h Assets) print(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "image/svg+xml")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(sheet) // the client may have left
-	return nil
+	return send(w, "image/svg+xml", sheet)
 }
 
 // set handles PUT /reports/assets/{layer}.

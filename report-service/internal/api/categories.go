@@ -64,9 +64,7 @@ func (h Categories) list(w http.ResponseWriter, r *http.Request) error {
 	if service.AnsweredBefore(w, r, service.Tag(body)) {
 		return nil
 	}
-	header.Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // the client has gone
-	return nil
+	return send(w, "application/json", body)
 }
 
 // areaIn returns the area of the place in a query.

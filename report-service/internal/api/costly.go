@@ -75,9 +75,7 @@ func payer(r *http.Request) string {
 // refusalOf returns err, or the problem that the refusal of a gate is for the client.
 func refusalOf(err error) error {
 	if tooMany, ok := errors.AsType[*querybudget.TooManyError](err); ok {
-		problem := service.TooManyRequests
-		problem.RetryAfter = tooMany.Wait
-		return problem.New("too many searches, sorted lists, maps or exports of yours")
+		return refusedFor(tooMany.Wait, service.TooManyRequests, "too many searches, sorted lists, maps or exports of yours")
 	}
 	if errors.Is(err, querybudget.ErrBusy) {
 		return service.Unavailable.New("too many searches, sorted lists, maps or exports at this moment")

@@ -113,9 +113,7 @@ func (h Guests) create(w http.ResponseWriter, r *http.Request) error {
 
 // guestsProblem says when another guest may come.
 func guestsProblem(wait time.Duration) error {
-	problem := tooManyGuests
-	problem.RetryAfter = wait
-	return problem.New("try again later, or sign in with an account")
+	return refusedFor(wait, tooManyGuests, "try again later, or sign in with an account")
 }
 
 // act counts a guest who files, votes or comments for the address, once in a period. Whoever
@@ -264,11 +262,8 @@ func (h Guests) mayFile(r *http.Request, privacy report.Privacy) error {
 // quotaProblem returns err, or the problem that it is for the client if a guest has filed
 // enough.
 func quotaProblem(err error) error {
-	quota, ok := errors.AsType[*report.GuestQuota](err)
-	if !ok {
-		return err
+	if quota, ok := errors.AsType[*report.GuestQuota](err); ok {
+		return refusedFor(quota.Wait, guestQuota, quota.Error())
 	}
-	problem := guestQuota
-	problem.RetryAfter = quota.Wait
-	return problem.New(quota.Error())
+	return err
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
@@ -34,15 +35,19 @@ func limitedForAll(byUser, byAddress *ratelimit.Limiter, h service.HandlerFunc) 
 // withTurn handles a request if l has a turn of key.
 func withTurn(l *ratelimit.Limiter, key, refusal string, h service.HandlerFunc, w http.ResponseWriter, r *http.Request) error {
 	if wait := l.Take(key); wait > 0 {
-		problem := service.TooManyRequests
-		problem.RetryAfter = wait
-		return problem.New(refusal)
+		return refusedFor(wait, service.TooManyRequests, refusal)
 	}
 	err := h(w, r)
 	if isOurs(err) {
 		l.GiveBack(key)
 	}
 	return err
+}
+
+// refusedFor returns a problem of a request that may succeed after wait.
+func refusedFor(wait time.Duration, problem service.ProblemType, detail string) error {
+	problem.RetryAfter = wait
+	return problem.New(detail)
 }
 
 // isOurs reports whether a request failed by our fault.

@@ -228,9 +228,7 @@ func (h OpenData) openDataAtom(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("encode feed: %w", err)
 	}
-	w.Header().Set("Content-Type", "application/atom+xml; charset=utf-8")
-	_, _ = w.Write(append([]byte(xml.Header), body...)) // the client may have left
-	return nil
+	return send(w, "application/atom+xml; charset=utf-8", append([]byte(xml.Header), body...))
 }
 
 func atomEntryOf(v report.View, category string, words wordsOfPreview, origin string) atomEntry {

@@ -111,9 +111,7 @@ func (h Photos) putPhoto(w http.ResponseWriter, r *http.Request) error {
 		size = report.MaxPhotoBytes
 	}
 	if wait := h.perUser.TakeSome(payer(r), float64(size)); wait > 0 {
-		problem := service.TooManyRequests
-		problem.RetryAfter = wait
-		return problem.New("too many bytes of uploads of this user or address")
+		return refusedFor(wait, service.TooManyRequests, "too many bytes of uploads of this user or address")
 	}
 	body := &uploadBody{ctx: r.Context(), r: r.Body, limit: h.rate, hash: sha256.New()}
 	err = h.Files.Put(r.Context(), upload.Key, body, r.ContentLength)
@@ -294,10 +292,8 @@ func (h Photos) getPicture(w http.ResponseWriter, r *http.Request) error {
 	}
 	// It is small, and is sent whole even if a range is requested, as RFC 9110,
 	// 14.2 allows: http.ServeContent would answer a faulty range in plain text.
-	header.Set("Content-Type", "image/jpeg")
 	header.Set("Content-Length", strconv.Itoa(len(file)))
-	_, _ = w.Write(file) // the client may have left
-	return nil
+	return send(w, "image/jpeg", file)
 }
 
 // picture returns a picture from the storage.

@@ -84,12 +84,10 @@ func (h Previews) previewReport(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("write preview: %w", err)
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Language", language)
 	w.Header().Set("Vary", "Accept-Language")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(body.Bytes()) // the client may have left
-	return nil
+	return send(w, "text/html; charset=utf-8", body.Bytes())
 }
 
 // wordsOfPreview are the words that a preview has beside those of the report.

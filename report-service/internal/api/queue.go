@@ -1,7 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -63,35 +65,30 @@ func (h Queue) countQueue(r *http.Request) (reportapi.QueueCounts, error) {
 		counts, err = h.Workbench.Counts(ctx, filter)
 		return err
 	})
-	if err != nil {
-		return reportapi.QueueCounts{}, err
-	}
-	out := reportapi.QueueCounts{
-		Total: counts.Total, Disputed: counts.Disputed, Statuses: []reportapi.StatusCount{}, Categories: []reportapi.CategoryCount{},
-		Departments: []reportapi.DepartmentCount{}, Assignees: []reportapi.AssigneeCount{},
-		Areas: []reportapi.AreaCount{},
-	}
-	for status, n := range counts.Statuses {
-		out.Statuses = append(out.Statuses, reportapi.StatusCount{Status: reportapi.Status(status), Count: n})
-	}
-	for id, n := range counts.Categories {
-		out.Categories = append(out.Categories, reportapi.CategoryCount{CategoryID: id, Count: n})
-	}
-	for id, n := range counts.Departments {
-		out.Departments = append(out.Departments, reportapi.DepartmentCount{DepartmentID: id, Count: n})
-	}
-	for official, n := range counts.Assignees {
-		out.Assignees = append(out.Assignees, reportapi.AssigneeCount{ID: official.ID, Name: official.Name, Count: n})
-	}
-	for code, n := range counts.Areas {
-		out.Areas = append(out.Areas, reportapi.AreaCount{Area: code, Count: n})
-	}
-	slices.SortFunc(out.Statuses, func(a, b reportapi.StatusCount) int { return strings.Compare(string(a.Status), string(b.Status)) })
-	slices.SortFunc(out.Categories, func(a, b reportapi.CategoryCount) int { return int(a.CategoryID - b.CategoryID) })
-	slices.SortFunc(out.Departments, func(a, b reportapi.DepartmentCount) int { return int(a.DepartmentID - b.DepartmentID) })
-	slices.SortFunc(out.Assignees, func(a, b reportapi.AssigneeCount) int { return strings.Compare(a.Name+a.ID, b.Name+b.ID) })
-	slices.SortFunc(out.Areas, func(a, b reportapi.AreaCount) int { return strings.Compare(a.Area, b.Area) })
-	return out, nil
+	byName := func(a, b report.Official) int { return strings.Compare(a.Name+a.ID, b.Name+b.ID) }
+	return reportapi.QueueCounts{
+		Total: counts.Total, Disputed: counts.Disputed,
+		Statuses: counted(counts.Statuses, cmp.Compare, func(status report.Status, n int64) reportapi.StatusCount {
+			return reportapi.StatusCount{Status: reportapi.Status(status), Count: n}
+		}),
+		Categories: counted(counts.Categories, cmp.Compare, func(id int32, n int64) reportapi.CategoryCount {
+			return reportapi.CategoryCount{CategoryID: id, Count: n}
+		}),
+		Departments: counted(counts.Departments, cmp.Compare, func(id int32, n int64) reportapi.DepartmentCount {
+			return reportapi.DepartmentCount{DepartmentID: id, Count: n}
+		}),
+		Assignees: counted(counts.Assignees, byName, func(o report.Official, n int64) reportapi.AssigneeCount {
+			return reportapi.AssigneeCount{ID: o.ID, Name: o.Name, Count: n}
+		}),
+		Areas: counted(counts.Areas, cmp.Compare, func(code string, n int64) reportapi.AreaCount {
+			return reportapi.AreaCount{Area: code, Count: n}
+		}),
+	}, err
+}
+
+// counted returns counts as an answer lists them, in the order of what is counted.
+func counted[K comparable, T any](counts map[K]int64, order func(a, b K) int, entry func(K, int64) T) []T {
+	return service.Each(slices.SortedFunc(maps.Keys(counts), order), func(k K) T { return entry(k, counts[k]) })
 }
 
 // mapQueue handles GET /reports/queue/map.

@@ -102,7 +102,8 @@ func (h Reports) file(w http.ResponseWriter, r *http.Request, req reportapi.NewR
 	}
 	filing.Intake = intake
 	// The answer is known before the report is stored, and is stored with it.
-	body, err := json.Marshal(reportOf(filing.View()))
+	answer := reportOf(filing.View())
+	body, err := json.Marshal(answer)
 	if err != nil {
 		return fmt.Errorf("encode report: %w", err)
 	}
@@ -119,42 +120,40 @@ func (h Reports) file(w http.ResponseWriter, r *http.Request, req reportapi.NewR
 	if err != nil {
 		return quotaProblem(err)
 	}
-	id, version := filing.ID, filing.Version
 	if earlier != nil {
-		var first reportapi.Report
-		if err := json.Unmarshal(earlier, &first); err != nil {
+		body, answer = earlier, reportapi.Report{}
+		if err := json.Unmarshal(earlier, &answer); err != nil {
 			return fmt.Errorf("read stored response: %w", err)
 		}
-		body, id, version = earlier, first.ID, first.Version
 	}
 	if intake != nil { // what is stored does not tell that it is not the caller's own
-		if body, err = withoutMine(body); err != nil {
-			return err
+		answer.Mine = false
+		if body, err = json.Marshal(answer); err != nil {
+			return fmt.Errorf("encode report: %w", err)
 		}
 	}
-	w.Header().Set("Location", pathOf(id))
-	w.Header().Set("ETag", report.ETag(version))
+	w.Header().Set("Location", pathOf(answer.ID))
+	w.Header().Set("ETag", report.ETag(answer.Version))
 	service.WriteJSON(w, http.StatusCreated, body)
 	return nil
-}
-
-// withoutMine clears the mine flag of a stored answer.
-func withoutMine(own []byte) ([]byte, error) {
-	var answer reportapi.Report
-	if err := json.Unmarshal(own, &answer); err != nil {
-		return nil, fmt.Errorf("read answer: %w", err)
-	}
-	answer.Mine = false
-	return json.Marshal(answer)
 }
 
 // getReport handles GET /reports/{id}.
 func (h Reports) getReport(w http.ResponseWriter, r *http.Request) error {
 	view, err := h.Store.Get(r.Context(), pathID(r), user(r))
+	return sendReport(w, r, view, err)
+}
+
+// sendReport answers with a report as its reader may see it, unless there is an error. The
+// address of the report is sent where it is not the request's.
+func sendReport(w http.ResponseWriter, r *http.Request, view report.View, err error) error {
 	if err != nil {
 		return err
 	}
 	w.Header().Set("ETag", report.ETag(view.Version))
+	if r.URL.Path != pathOf(view.ID) {
+		w.Header().Set("Content-Location", pathOf(view.ID))
+	}
 	return service.Encode(w, http.StatusOK, reportOf(view))
 }
 
@@ -174,13 +173,7 @@ func (h Reports) changeStatus(w http.ResponseWriter, r *http.Request, req report
 	view, err := h.Store.Move(r.Context(), pathID(r), report.Move{
 		To: report.Status(req.Status), Note: req.Note, By: by.ID, ByName: by.AsOfficial().Name, Scope: by.Scope, IfMatch: ifMatch(r), Idempotent: idempotent,
 	})
-	if err != nil {
-		return err
-	}
-	view = view.For(by)
-	w.Header().Set("ETag", report.ETag(view.Version))
-	w.Header().Set("Content-Location", pathOf(view.ID))
-	return service.Encode(w, http.StatusOK, reportOf(view))
+	return sendReport(w, r, view.For(by), err)
 }
 
 // correctReport handles PATCH /reports/{id}.
@@ -231,32 +224,19 @@ func (h Reports) correct(w http.ResponseWriter, r *http.Request, req reportapi.C
 		return err
 	}
 	view, err := h.Store.Correct(r.Context(), pathID(r), correction)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("ETag", report.ETag(view.Version))
-	return service.Encode(w, http.StatusOK, reportOf(view))
+	return sendReport(w, r, view, err)
 }
 
 // hideName handles PUT /reports/{id}/privacy.
 func (h Reports) hideName(w http.ResponseWriter, r *http.Request, _ reportapi.HiddenName) error { // the document allows one level
 	view, err := h.Store.HideName(r.Context(), pathID(r), user(r).ID)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("ETag", report.ETag(view.Version))
-	w.Header().Set("Content-Location", pathOf(view.ID))
-	return service.Encode(w, http.StatusOK, reportOf(view))
+	return sendReport(w, r, view, err)
 }
 
 // withdrawReport handles DELETE /reports/{id}.
 func (h Reports) withdrawReport(w http.ResponseWriter, r *http.Request) error {
 	view, err := h.Store.Withdraw(r.Context(), pathID(r), user(r).ID, ifMatch(r))
-	if err != nil {
-		return err
-	}
-	w.Header().Set("ETag", report.ETag(view.Version))
-	return service.Encode(w, http.StatusOK, reportOf(view))
+	return sendReport(w, r, view, err)
 }
 
 // replyToReport handles POST /reports/{id}/replies.

@@ -64,6 +64,13 @@ func done(h func(r *http.Request) error) service.HandlerFunc {
 	}
 }
 
+// send answers with content that is not JSON.
+func send(w http.ResponseWriter, contentType string, content []byte) error {
+	w.Header().Set("Content-Type", contentType)
+	_, _ = w.Write(content) // the client may have left
+	return nil
+}
+
 // pathID returns the id in the path.
 func pathID(r *http.Request) uuid.UUID { return openapi.PathID(r, "id") }
 

@@ -17,7 +17,7 @@ func reportOf(v report.View) reportapi.Report {
 		Transitions: service.Each(v.Status.Transitions(), transitionOf),
 		Score:       v.Score, Version: v.Version,
 		CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt,
-		Mine: v.Mine, MyVote: voteTypeOf(v.MyVote),
+		Mine: v.Mine, MyVote: voteTypes[v.MyVote],
 		Photos:       append([]uuid.UUID{}, v.Photos...), // an empty list is not null
 		HiddenReason: v.HiddenReason, WithdrawnAt: service.OrZero(v.WithdrawnAt), Question: openQuestionOf(v.Question),
 	}
@@ -32,18 +32,6 @@ func reportOf(v report.View) reportapi.Report {
 
 func transitionOf(t report.Transition) reportapi.Transition {
 	return reportapi.Transition{Status: reportapi.Status(t.To), NoteRequired: t.NoteRequired}
-}
-
-// voteTypeOf returns "" for none.
-func voteTypeOf(v report.Vote) reportapi.VoteType {
-	switch v {
-	case report.Upvote:
-		return reportapi.Upvote
-	case report.Downvote:
-		return reportapi.Downvote
-	case report.None:
-	}
-	return ""
 }
 
 // correctionOf returns nil for an entry that is not a correction.

@@ -10,8 +10,11 @@ import (
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
-// votes are the votes by their names.
-var votes = map[reportapi.VoteType]report.Vote{reportapi.Upvote: report.Upvote, reportapi.Downvote: report.Downvote}
+// votes are the votes by their names, and voteTypes the names by the votes; "" is none.
+var (
+	votes     = map[reportapi.VoteType]report.Vote{reportapi.Upvote: report.Upvote, reportapi.Downvote: report.Downvote}
+	voteTypes = map[report.Vote]reportapi.VoteType{report.Upvote: reportapi.Upvote, report.Downvote: reportapi.Downvote}
+)
 
 // Votes are those on reports.
 type Votes struct {
@@ -42,5 +45,5 @@ func (h Votes) withdrawVote(r *http.Request) (reportapi.VoteResult, error) {
 func (h Votes) castVote(r *http.Request, vote report.Vote) (reportapi.VoteResult, error) {
 	id := pathID(r)
 	tally, err := h.Reports.Vote(r.Context(), id, report.Ballot{Voter: user(r).ID, Guest: user(r).Guest, Vote: vote, IfMatch: ifMatch(r)})
-	return reportapi.VoteResult{ReportID: id, VoteType: voteTypeOf(vote), Score: tally.Score, Version: tally.Version}, err
+	return reportapi.VoteResult{ReportID: id, VoteType: voteTypes[vote], Score: tally.Score, Version: tally.Version}, err
 }

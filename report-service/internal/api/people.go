@@ -27,7 +27,7 @@ type People struct {
 	pending chan report.Member // those who do not fit are recorded at a later request
 
 	mu   sync.Mutex
-	seen map[string]report.Member // by id, as last recorded
+	seen map[string]report.Member // by id, as last recorded, or about to be
 }
 
 // NewPeople returns People in store.
@@ -45,34 +45,24 @@ func (p *People) Operations() openapi.Operations {
 func (p *People) Notice(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, ok := auth.From(r.Context()); ok && user.Role != auth.Resident && !user.Machine() {
-			m := report.Member{ID: user.ID, Name: user.Name, Role: string(user.Role), SeenAt: time.Now().UTC().Truncate(seenEvery)}
-			if p.remember(m) {
-				select {
-				case p.pending <- m:
-				default:
-					p.forget(m)
-				}
-			}
+			p.note(report.Member{ID: user.ID, Name: user.Name, Role: string(user.Role), SeenAt: time.Now().UTC().Truncate(seenEvery)})
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// remember reports whether m is new.
-func (p *People) remember(m report.Member) bool {
+// note leaves m to Run if m is new and there is room.
+func (p *People) note(m report.Member) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.seen[m.ID] == m {
-		return false
+		return
 	}
-	p.seen[m.ID] = m
-	return true
-}
-
-func (p *People) forget(m report.Member) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.seen, m.ID)
+	select {
+	case p.pending <- m:
+		p.seen[m.ID] = m
+	default:
+	}
 }
 
 // Run records those whom Notice has seen until ctx ends.
@@ -81,7 +71,9 @@ func (p *People) Run(ctx context.Context) error {
 		select {
 		case m := <-p.pending:
 			if err := p.store.See(ctx, m); err != nil {
-				p.forget(m)
+				p.mu.Lock()
+				delete(p.seen, m.ID)
+				p.mu.Unlock()
 				p.log.Warn().Err(err).Msg("recording a member failed, the next request will retry")
 			}
 		case <-ctx.Done():

@@ -76,14 +76,11 @@ func (h Categories) areaIn(r *http.Request) (int32, error) {
 	case !given:
 		return report.Nowhere, nil
 	}
-	areas, err := h.Areas.List(r.Context())
-	if err != nil {
-		return 0, err
-	}
 	number := func(name string) float64 {
 		return checked(func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }, query.Get(name))
 	}
-	return areas.At(report.NewPosition(number("latitude"), number("longitude"))).ID, nil
+	area, err := h.Areas.At(r.Context(), report.NewPosition(number("latitude"), number("longitude")))
+	return area.ID, err
 }
 
 // settings handles GET /reports/categories.

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"time"
@@ -38,13 +37,7 @@ func (h Open311) Handler(log zerolog.Logger) (http.Handler, error) {
 	return open311.New(open311.Config{
 		Store: h.Applications, Filer: h.Reports, Categories: h.Categories, CityName: h.Name, Languages: h.Languages, City: h.Bounds,
 		PerKey: h.PerKey, Errors: service.Errors{Log: log, Problems: problems}, Origin: origin, Costly: h.Gates.do, Connection: h.Connections.authenticate,
-		AreaAt: func(ctx context.Context, p *report.Position) (report.Area, error) {
-			areas, err := h.Areas.List(ctx)
-			if err != nil {
-				return report.Area{}, err
-			}
-			return areas.At(p), nil
-		},
+		AreaAt: h.Areas.At,
 	})
 }
 

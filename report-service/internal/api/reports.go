@@ -90,11 +90,9 @@ func (h Reports) file(w http.ResponseWriter, r *http.Request, req reportapi.NewR
 	if err := report.CheckPosition(draft.Position, h.Bounds); err != nil {
 		return err
 	}
-	areas, err := h.Areas.List(r.Context())
-	if err != nil {
+	if draft.Area, err = h.Areas.At(r.Context(), draft.Position); err != nil {
 		return err
 	}
-	draft.Area = areas.At(draft.Position)
 	unusable := category.In(draft.Area.At(draft.Position)).Usable(append([]string{h.languageOf(r)}, h.Languages...)...)
 	filing, err := report.New(draft, by, time.Now())
 	if err != nil {
@@ -213,12 +211,9 @@ func (h Reports) correct(w http.ResponseWriter, r *http.Request, req reportapi.C
 			correction.Asset, correction.Position = &asset, cmp.Or(correction.Position, place)
 		}
 	}
-	if correction.Position != nil {
-		areas, err := h.Areas.List(r.Context())
-		if err != nil {
-			return err
-		}
-		correction.Area = areas.At(correction.Position)
+	var err error
+	if correction.Area, err = h.Areas.At(r.Context(), correction.Position); err != nil {
+		return err
 	}
 	if err := report.CheckPosition(correction.Position, h.Bounds); err != nil {
 		return err

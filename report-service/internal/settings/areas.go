@@ -40,6 +40,15 @@ func (s *Areas) List(ctx context.Context) (*area.List, error) {
 	return s.city.readAreas(ctx, cacheLife)
 }
 
+// At returns the area that a place is in, or the zero value.
+func (s *Areas) At(ctx context.Context, p *report.Position) (report.Area, error) {
+	areas, err := s.List(ctx)
+	if err != nil {
+		return report.Area{}, err
+	}
+	return areas.At(p), nil
+}
+
 // readAreas returns the areas as they were within life. Shapes are large: only those of
 // another revision are read again.
 func (c *City) readAreas(ctx context.Context, life time.Duration) (*area.List, error) {
@@ -78,11 +87,8 @@ func selectAreas(ctx context.Context, q pgpool.Querier) (*area.List, error) {
 
 // Located reports whether all open reports are sorted into the areas of the list's
 // revision.
-func (s *Areas) Located(ctx context.Context) (located bool, err error) {
-	if err = s.city.pool.QueryRow(ctx, `select located = revision from area_list`).Scan(&located); err != nil {
-		err = fmt.Errorf("select state of areas: %w", err)
-	}
-	return located, err
+func (s *Areas) Located(ctx context.Context) (bool, error) {
+	return pgpool.Value[bool](ctx, s.city.pool, "select state of areas", `select located = revision from area_list`)
 }
 
 // Replace makes areas the city's list, in their order, if the stored one is at a revision
@@ -132,32 +138,10 @@ func (s *Areas) Replace(ctx context.Context, areas []area.Area, at report.Versio
 
 // areasChanged returns the codes of areas that differ, and whether they are in another order.
 func areasChanged(before, after []area.Area) map[string]any {
-	byCode := make(map[string]area.Area, len(before))
-	var old, kept, added, changed []string
-	for _, a := range before {
-		byCode[a.Code] = a
-	}
-	for _, a := range after {
-		was, known := byCode[a.Code]
-		switch {
-		case !known:
-			added = append(added, a.Code)
-			continue
-		case !maps.Equal(a.Names, was.Names) || !reflect.DeepEqual(a.Shape, was.Shape):
-			changed = append(changed, a.Code)
-		}
-		kept = append(kept, a.Code)
-	}
-	var removed []string
-	for _, a := range before {
-		if slices.Contains(kept, a.Code) {
-			old = append(old, a.Code)
-		} else {
-			removed = append(removed, a.Code)
-		}
-	}
-	detail := Present(map[string][]string{"added": added, "changed": changed, "removed": removed})
-	if !slices.Equal(old, kept) {
+	detail, moved := differences(before, after, func(a area.Area) string { return a.Code }, func(a, b area.Area) bool {
+		return maps.Equal(a.Names, b.Names) && reflect.DeepEqual(a.Shape, b.Shape)
+	})
+	if moved {
 		detail["moved"] = true
 	}
 	return detail

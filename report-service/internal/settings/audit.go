@@ -23,25 +23,42 @@ func Record(ctx context.Context, tx pgx.Tx, by report.Official, setting string, 
 
 // departmentsChanged returns the ids of departments that differ.
 func departmentsChanged(before, after []report.Department) map[string]any {
-	byID := func(id int32) func(report.Department) bool {
-		return func(d report.Department) bool { return d.ID == id }
+	detail, _ := differences(before, after, func(d report.Department) int32 { return d.ID }, func(was, d report.Department) bool {
+		return was.Name == d.Name && (d.Code == "" || was.Code == d.Code) &&
+			slices.Equal(was.Categories, slices.Sorted(slices.Values(d.Categories))) && sameRoutes(was.Routes, d.Routes)
+	})
+	return detail
+}
+
+// differences returns the keys of the items in which two lists differ, and whether those in
+// both have another order.
+func differences[T any, K comparable](before, after []T, key func(T) K, same func(before, after T) bool) (detail map[string]any, moved bool) {
+	old := make(map[K]T, len(before))
+	for _, item := range before {
+		old[key(item)] = item
 	}
-	var added, changed, removed []int32
-	for _, d := range after {
-		i := slices.IndexFunc(before, byID(d.ID))
+	var added, changed, kept, removed []K
+	for _, item := range after {
+		was, known := old[key(item)]
 		switch {
-		case i < 0:
-			added = append(added, d.ID)
-		case before[i].Name != d.Name || d.Code != "" && before[i].Code != d.Code || !slices.Equal(before[i].Categories, slices.Sorted(slices.Values(d.Categories))) || !sameRoutes(before[i].Routes, d.Routes):
-			changed = append(changed, d.ID)
+		case !known:
+			added = append(added, key(item))
+			continue
+		case !same(was, item):
+			changed = append(changed, key(item))
 		}
+		kept = append(kept, key(item))
 	}
-	for _, d := range before {
-		if !slices.ContainsFunc(after, byID(d.ID)) {
-			removed = append(removed, d.ID)
+	stayed := 0
+	for _, item := range before {
+		if !slices.Contains(kept, key(item)) {
+			removed = append(removed, key(item))
+			continue
 		}
+		moved = moved || kept[stayed] != key(item)
+		stayed++
 	}
-	return Present(map[string][]int32{"added": added, "changed": changed, "removed": removed})
+	return Present(map[string][]K{"added": added, "changed": changed, "removed": removed}), moved
 }
 
 // sameRoutes reports whether two lists have the same routes, each once, in any order.

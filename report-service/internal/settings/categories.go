@@ -194,20 +194,11 @@ func (c *City) readCategories(ctx context.Context, life time.Duration) (category
 	return c.categories.get(ctx, life, func(ctx context.Context) (categoryCache, error) { return selectCategories(ctx, c.pool) })
 }
 
-// categoryRow is a row of selectCategories.
-type categoryRow struct {
-	Revision   int64
-	ID         int32
-	Name, Icon string
-	Accepts    bool
-	Retired    bool
-	Target     time.Duration
-	Texts      map[string]report.CategoryText
-	Signposts  []report.AreaSignpost
-}
-
 func selectCategories(ctx context.Context, q pgpool.Querier) (cache categoryCache, err error) {
-	rows, err := pgpool.Collect(ctx, q, "select categories", pgx.RowToStructByPos[categoryRow], `
+	cache.list.Categories, err = pgpool.Collect(ctx, q, "select categories", func(row pgx.CollectableRow) (c report.Category, err error) {
+		err = row.Scan(&cache.list.Revision, &c.ID, &c.Name, &c.Icon, &c.Accepts, &c.Retired, &c.Target, &c.Texts, &c.Signposts)
+		return c, err
+	}, `
 		select l.revision, c.id, c.name, c.icon, c.accepts_reports, c.retired_at is not null, coalesce(c.target_hours, 0) * interval '1 hour',
 			coalesce((select jsonb_object_agg(t.language, jsonb_build_object('Name', t.name, 'Hint', t.hint, 'Group', t.group_name))
 				from category_texts t where t.category_id = c.id), '{}'),
@@ -218,12 +209,8 @@ func selectCategories(ctx context.Context, q pgpool.Querier) (cache categoryCach
 	if err != nil {
 		return cache, err
 	}
-	cache.byID = make(map[int32]report.Category, len(rows))
-	for _, r := range rows {
-		c := report.Category{
-			ID: r.ID, Name: r.Name, Icon: r.Icon, Accepts: r.Accepts, Retired: r.Retired, Texts: r.Texts, Target: r.Target, Signposts: r.Signposts,
-		}
-		cache.list.Revision, cache.list.Categories = r.Revision, append(cache.list.Categories, c)
+	cache.byID = make(map[int32]report.Category, len(cache.list.Categories))
+	for _, c := range cache.list.Categories {
 		cache.byID[c.ID] = c
 	}
 	return cache, nil

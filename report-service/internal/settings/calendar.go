@@ -2,7 +2,6 @@ package settings
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,10 +27,6 @@ func (c *City) Calendar(ctx context.Context) (calendar.Calendar, error) {
 // category that is not in targets has none. They apply to reports whose clock
 // begins a second later at the latest.
 func (c *City) SetCalendar(ctx context.Context, days calendar.Calendar, targets map[int32]time.Duration, by report.Official) error {
-	week, err := json.Marshal(days.Week)
-	if err != nil {
-		return fmt.Errorf("encode week: %w", err)
-	}
 	holidays := make([]time.Time, len(days.Holidays))
 	for i, h := range days.Holidays {
 		holidays[i] = time.Date(h.Year, h.Month, h.Day, 0, 0, 0, 0, time.UTC)
@@ -40,7 +35,7 @@ func (c *City) SetCalendar(ctx context.Context, days calendar.Calendar, targets 
 	for id, target := range targets {
 		categories, hours = append(categories, id), append(hours, int32(target/time.Hour))
 	}
-	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+	err := pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
 		// Only one at a time, or two of them would mix. Readers are not blocked.
 		if err := pgpool.Exec(ctx, tx, "lock calendar", `lock table calendar in share row exclusive mode`); err != nil {
 			return err
@@ -52,7 +47,7 @@ func (c *City) SetCalendar(ctx context.Context, days calendar.Calendar, targets 
 		err = pgpool.Exec(ctx, tx, "set calendar", `
 			insert into calendar (zone, week, holidays) values ($1, $2, $3)
 			on conflict (one) do update set zone = excluded.zone, week = excluded.week, holidays = excluded.holidays`,
-			days.Zone.String(), json.RawMessage(week), holidays)
+			days.Zone.String(), days.Week, holidays)
 		if err != nil {
 			return err
 		}
@@ -90,28 +85,22 @@ func (c *City) SetCalendar(ctx context.Context, days calendar.Calendar, targets 
 
 // ReadCalendar returns the calendar that operators set, or one that is always
 // open.
-func ReadCalendar(ctx context.Context, q interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}) (calendar.Calendar, error) {
+func ReadCalendar(ctx context.Context, q pgpool.Querier) (calendar.Calendar, error) {
+	var c calendar.Calendar
 	var zone string
-	var week json.RawMessage
 	var holidays []time.Time
-	err := q.QueryRow(ctx, `select zone, week, holidays from calendar`).Scan(&zone, &week, &holidays)
+	err := q.QueryRow(ctx, `select zone, week, holidays from calendar`).Scan(&zone, &c.Week, &holidays)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return calendar.AlwaysOpen(), nil
 	}
 	if err != nil {
 		return calendar.Calendar{}, fmt.Errorf("select calendar: %w", err)
 	}
-	c := calendar.Calendar{Holidays: make([]calendar.Date, len(holidays))}
 	if c.Zone, err = schedule.Zone(zone); err != nil {
 		return calendar.Calendar{}, fmt.Errorf("read calendar: %w", err)
 	}
-	if err := json.Unmarshal(week, &c.Week); err != nil {
-		return calendar.Calendar{}, fmt.Errorf("read calendar: %w", err)
-	}
-	for i, h := range holidays {
-		c.Holidays[i] = calendar.DateOf(h)
+	for _, h := range holidays {
+		c.Holidays = append(c.Holidays, calendar.DateOf(h))
 	}
 	return c, nil
 }

@@ -66,10 +66,7 @@ func Open(cfg Config) (Store, error) {
 	if !ValidURL(cfg.URL) {
 		return nil, fmt.Errorf("the address of the storage must be %s", Example)
 	}
-	u, err := url.Parse(cfg.URL)
-	if err != nil {
-		return nil, err
-	}
+	u, _ := url.Parse(cfg.URL) // valid
 	if u.Scheme == "file" {
 		return openFolder(u.Path)
 	}

@@ -118,9 +118,9 @@ func (s *Stream) connect(ctx context.Context) (retry time.Duration, err error) {
 	watchdog := time.AfterFunc(silence, cancel)
 	defer watchdog.Stop()
 
-	resp, err := s.open(ctx)
+	resp, after, err := s.open(ctx)
 	if err != nil {
-		return retryAfter(err), err
+		return after, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	s.connects.Add(1)
@@ -206,7 +206,8 @@ func (r *watchedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (s *Stream) open(ctx context.Context) (*http.Response, error) {
+// open connects. Without a stream it returns how long the server wants to be left alone.
+func (s *Stream) open(ctx context.Context) (resp *http.Response, after time.Duration, err error) {
 	path, header := s.Path, []string{"Accept", "text/event-stream", "Cache-Control", "no-store"}
 	switch {
 	case s.LastID == "":
@@ -215,41 +216,21 @@ func (s *Stream) open(ctx context.Context) (*http.Response, error) {
 	default:
 		header = append(header, "Last-Event-ID", s.LastID)
 	}
-	resp, err := s.Client.send(ctx, http.MethodGet, path, http.NoBody, header...)
+	resp, err = s.Client.send(ctx, http.MethodGet, path, http.NoBody, header...)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if resp.StatusCode == http.StatusOK && mediaType == "text/event-stream" {
-		return resp, nil
+		return resp, 0, nil
 	}
 	_ = resp.Body.Close()
 	switch resp.StatusCode {
 	case http.StatusNoContent, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
-		return nil, fmt.Errorf("%w: GET %s answered %s", ErrEnded, s.Path, resp.Status)
+		return nil, 0, fmt.Errorf("%w: GET %s answered %s", ErrEnded, s.Path, resp.Status)
 	}
 	seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // without it, or with a date: 0
-	return nil, &refusal{
-		after: min(time.Duration(max(seconds, 0))*time.Second, maxRetryAfter),
-		text:  fmt.Sprintf("GET %s answered %s with %q", s.Path, resp.Status, mediaType),
-	}
-}
-
-// A refusal is an answer in place of a stream, which may be another one later.
-type refusal struct {
-	after time.Duration // what Retry-After says
-	text  string
-}
-
-// Error returns what was answered.
-func (r *refusal) Error() string { return r.text }
-
-// retryAfter returns how long a server wants to be left alone, and up to half as long
-// again: all clients get the same seconds.
-func retryAfter(err error) time.Duration {
-	r, ok := errors.AsType[*refusal](err)
-	if !ok {
-		return 0
-	}
-	return time.Duration(float64(r.after) * (1 + rand.Float64()/2))
+	after = min(time.Duration(max(seconds, 0))*time.Second, maxRetryAfter)
+	after += time.Duration(float64(after) * rand.Float64() / 2) // all clients get the same seconds
+	return nil, after, fmt.Errorf("GET %s answered %s with %q", s.Path, resp.Status, mediaType)
 }

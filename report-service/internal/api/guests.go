@@ -178,13 +178,13 @@ func (h Guests) openSession(w http.ResponseWriter, r *http.Request, req reportap
 	if err != nil {
 		return err
 	}
-	return withTurn(h.trying, networkOf(r), "too many codes from this address", func(w http.ResponseWriter, r *http.Request) error {
+	return withTurn(h.trying, networkOf(r), "too many codes from this address", func() error {
 		id, err := h.Store.Redeem(r.Context(), code)
 		if err != nil {
 			return err
 		}
 		return h.Auth.OpenGuest(w, r, id)
-	}, w, r)
+	})
 }
 
 // guestOf returns the guest whom the caller, an account, may take over.

@@ -16,7 +16,7 @@ import (
 // it could be asked for without end.
 func limited(l *ratelimit.Limiter, h service.HandlerFunc) service.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		return withTurn(l, user(r).ID, "too many requests of this user", h, w, r)
+		return withTurn(l, user(r).ID, "too many requests of this user", func() error { return h(w, r) })
 	}
 }
 
@@ -28,16 +28,16 @@ func limitedForAll(byUser, byAddress *ratelimit.Limiter, h service.HandlerFunc) 
 		if by := user(r); by.ID != "" && !by.Guest {
 			return signedIn(w, r)
 		}
-		return withTurn(byAddress, networkOf(r), "too many requests of this address", h, w, r)
+		return withTurn(byAddress, networkOf(r), "too many requests of this address", func() error { return h(w, r) })
 	}
 }
 
-// withTurn handles a request if l has a turn of key.
-func withTurn(l *ratelimit.Limiter, key, refusal string, h service.HandlerFunc, w http.ResponseWriter, r *http.Request) error {
+// withTurn does the work of a request if l has a turn of key.
+func withTurn(l *ratelimit.Limiter, key, refusal string, work func() error) error {
 	if wait := l.Take(key); wait > 0 {
 		return refusedFor(wait, service.TooManyRequests, refusal)
 	}
-	err := h(w, r)
+	err := work()
 	if isOurs(err) {
 		l.GiveBack(key)
 	}

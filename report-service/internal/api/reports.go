@@ -59,9 +59,7 @@ func (h Reports) createReport(w http.ResponseWriter, r *http.Request, req report
 		}
 		turns, reporter = h.counter, report.NewCaller()
 	}
-	return withTurn(turns, by.ID, "too many requests of this user", func(w http.ResponseWriter, r *http.Request) error {
-		return h.file(w, r, req, reporter, intake)
-	}, w, r)
+	return withTurn(turns, by.ID, "too many requests of this user", func() error { return h.file(w, r, req, reporter, intake) })
 }
 
 // file files a report by somebody, with intake if an official does it for them.
@@ -176,11 +174,8 @@ func (h Reports) changeStatus(w http.ResponseWriter, r *http.Request, req report
 
 // correctReport handles PATCH /reports/{id}.
 func (h Reports) correctReport(w http.ResponseWriter, r *http.Request, req reportapi.Correction) error {
-	by := user(r)
-	if !by.Official {
-		return withTurn(h.filing, by.ID, "too many requests of this user", func(w http.ResponseWriter, r *http.Request) error {
-			return h.correct(w, r, req)
-		}, w, r)
+	if by := user(r); !by.Official {
+		return withTurn(h.filing, by.ID, "too many requests of this user", func() error { return h.correct(w, r, req) })
 	}
 	return h.correct(w, r, req)
 }

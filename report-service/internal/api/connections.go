@@ -39,7 +39,7 @@ func NewConnections(store *postgres.Connections, firms *postgres.Firms, gates Ga
 // Operations are those on connections, and those that are theirs alone.
 func (h Connections) Operations() openapi.Operations {
 	return openapi.Operations{
-		"listConnections":       {Handler: h.list, Timeout: service.DefaultTimeout},
+		"listConnections":       {Handler: answered(h.list), Timeout: service.DefaultTimeout},
 		"makeConnection":        {Handler: service.Decoded(h.make), Timeout: service.DefaultTimeout},
 		"revokeConnection":      {Handler: h.revoke, Timeout: service.DefaultTimeout},
 		"listConnectionReports": {Handler: h.listReports, Timeout: service.DefaultTimeout},
@@ -92,25 +92,20 @@ func (h Connections) authenticate(ctx context.Context, key string) (report.User,
 		return report.User{}, err
 	}
 	if wait := h.turns.Take(connection.ID.String()); wait > 0 {
-		tooMany := service.TooManyRequests
-		tooMany.RetryAfter = wait
-		return report.User{}, tooMany.New("too many requests of this connection")
+		return report.User{}, refusedFor(wait, service.TooManyRequests, "too many requests of this connection")
 	}
 	return connection.User(), nil
 }
 
 // list handles GET /admin/reports/connections.
-func (h Connections) list(w http.ResponseWriter, r *http.Request) error {
+func (h Connections) list(r *http.Request) (reportapi.Connections, error) {
 	all, err := h.Store.All(r.Context())
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.Connections{Connections: service.Each(all, func(c report.Connection) reportapi.Connection {
+	return reportapi.Connections{Connections: service.Each(all, func(c report.Connection) reportapi.Connection {
 		return reportapi.Connection{
 			ID: c.ID, Name: c.Name, DepartmentID: c.Department.ID, DepartmentName: c.Department.Name, Private: c.Private,
 			MadeAt: c.MadeAt, RevokedAt: service.OrZero(c.RevokedAt),
 		}
-	})})
+	})}, err
 }
 
 // make handles POST /admin/reports/connections.

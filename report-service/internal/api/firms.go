@@ -37,11 +37,11 @@ func NewFirms(store *postgres.Firms) Firms {
 // Operations are those on firms, and those that are theirs alone.
 func (h Firms) Operations() openapi.Operations {
 	return openapi.Operations{
-		"listFirms":  {Handler: h.list, Timeout: service.DefaultTimeout},
-		"setFirms":   {Handler: service.Decoded(h.set), Timeout: service.DefaultTimeout},
+		"listFirms":  {Handler: answered(h.list), Timeout: service.DefaultTimeout},
+		"setFirms":   {Handler: answeredTo(h.set), Timeout: service.DefaultTimeout},
 		"sendToFirm": {Handler: service.Decoded(h.send), Timeout: changeTimeout},
-		"getJob":     {Handler: h.getJob, Timeout: service.DefaultTimeout},
-		"updateJob":  {Handler: service.Decoded(h.updateJob), Timeout: changeTimeout},
+		"getJob":     {Handler: answered(h.getJob), Timeout: service.DefaultTimeout},
+		"updateJob":  {Handler: answeredTo(h.updateJob), Timeout: changeTimeout},
 	}
 }
 
@@ -59,36 +59,32 @@ func (h Firms) authenticate(ctx context.Context, token string) (report.User, err
 func (h Firms) take(turns *ratelimit.Limiter, firm report.User) error {
 	job, _ := firm.Scope.Job()
 	if wait := turns.Take(job.String()); wait > 0 {
-		tooMany := service.TooManyRequests
-		tooMany.RetryAfter = wait
-		return tooMany.New("too many requests with this link")
+		return refusedFor(wait, service.TooManyRequests, "too many requests with this link")
 	}
 	return nil
 }
 
 // list handles GET /reports/firms.
-func (h Firms) list(w http.ResponseWriter, r *http.Request) error {
+func (h Firms) list(r *http.Request) (reportapi.Firms, error) {
 	firms, err := h.Store.Of(r.Context(), int32(intParam(r, "department_id")), user(r))
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, reportapi.Firms{Firms: service.Each(firms, func(f report.Firm) reportapi.Firm {
+	return reportapi.Firms{Firms: service.Each(firms, func(f report.Firm) reportapi.Firm {
 		return reportapi.Firm{ID: f.ID, Name: f.Name, Address: f.Address}
-	})})
+	})}, err
 }
 
 // set handles PUT /reports/firms.
-func (h Firms) set(w http.ResponseWriter, r *http.Request, req reportapi.NewFirms) error {
+func (h Firms) set(r *http.Request, req reportapi.NewFirms) (reportapi.Firms, error) {
 	firms := service.Each(req.Firms, func(f reportapi.NewFirm) report.Firm {
 		return report.Firm{ID: f.ID, Name: strings.TrimSpace(f.Name), Address: strings.TrimSpace(f.Address)}
 	})
-	if err := report.CheckFirms(firms); err != nil {
-		return err
+	err := report.CheckFirms(firms)
+	if err == nil {
+		err = h.Store.Replace(r.Context(), int32(intParam(r, "department_id")), firms, user(r))
 	}
-	if err := h.Store.Replace(r.Context(), int32(intParam(r, "department_id")), firms, user(r)); err != nil {
-		return err
+	if err != nil {
+		return reportapi.Firms{}, err
 	}
-	return h.list(w, r)
+	return h.list(r)
 }
 
 // send handles POST /reports/{id}/firm.
@@ -101,11 +97,8 @@ func (h Firms) send(w http.ResponseWriter, r *http.Request, req reportapi.FirmFo
 }
 
 // getJob handles GET /reports/job.
-func (h Firms) getJob(w http.ResponseWriter, r *http.Request) error {
+func (h Firms) getJob(r *http.Request) (reportapi.Job, error) {
 	j, c, err := h.Store.Job(r.Context(), user(r))
-	if err != nil {
-		return err
-	}
 	out := reportapi.Job{
 		ReportID: c.ID, Number: report.Reference(c.ID), Title: c.Title, Description: c.Description, CategoryName: c.Category.Name,
 		Address: c.Address, AssetName: c.Asset.Name, Photos: orEmpty(c.Photos), FirmName: j.Firm.Name, DepartmentName: j.Department.Name,
@@ -114,23 +107,23 @@ func (h Firms) getJob(w http.ResponseWriter, r *http.Request) error {
 	if c.Position != nil {
 		out.Latitude, out.Longitude = &c.Position.Latitude, &c.Position.Longitude
 	}
-	return service.Encode(w, http.StatusOK, out)
+	return out, err
 }
 
 // updateJob handles POST /reports/job.
-func (h Firms) updateJob(w http.ResponseWriter, r *http.Request, req reportapi.JobUpdate) error {
+func (h Firms) updateJob(r *http.Request, req reportapi.JobUpdate) (reportapi.Job, error) {
 	firm := user(r)
 	if err := h.take(h.acts, firm); err != nil {
-		return err
+		return reportapi.Job{}, err
 	}
 	text := strings.TrimSpace(req.Text)
 	if report.JobState(req.Said) == report.JobRefused && text == "" {
-		return fault.NewInvalid("/text", "must say why it cannot be done")
+		return reportapi.Job{}, fault.NewInvalid("/text", "must say why it cannot be done")
 	}
 	if err := h.Store.Say(r.Context(), report.JobState(req.Said), text, firm); err != nil {
-		return err
+		return reportapi.Job{}, err
 	}
-	return h.getJob(w, r)
+	return h.getJob(r)
 }
 
 // jobOf is what officials read of a job; nil for none.

@@ -12,6 +12,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/openapi"
+	"github.com/cityconnect/cityconnect/platform/ratelimit"
 	"github.com/cityconnect/cityconnect/platform/service"
 )
 
@@ -32,13 +33,13 @@ type Places struct{ Geocoder Geocoder } // nil in a city without one
 
 // Operations are those about addresses.
 func (s Places) Operations() openapi.Operations {
-	var turns geocoder.Budget
+	turns := ratelimit.New(placeLimit)
 	operations := openapi.Operations{
 		"findPlaces": {Handler: s.findPlaces, Timeout: service.DefaultTimeout},
 		"namePlace":  {Handler: s.namePlace, Timeout: service.DefaultTimeout},
 	}
 	for id, o := range operations {
-		o.Handler = perAddress(&turns, o.Handler)
+		o.Handler = perAddress(turns, o.Handler)
 		operations[id] = o
 	}
 	if s.Geocoder == nil {
@@ -47,11 +48,16 @@ func (s Places) Operations() openapi.Operations {
 	return operations
 }
 
+// placeLimit is how often one address may ask: far more than somebody types, and a part of
+// what the city may ask.
+var placeLimit = ratelimit.Limit{Turns: 20, Period: 10 * time.Second}
+
 // perAddress refuses an address that asks more often than anybody types: the requests
-// of the geocoder are for all of the city.
-func perAddress(turns *geocoder.Budget, h service.HandlerFunc) service.HandlerFunc {
+// of the geocoder are for all of the city. All IPv6 addresses of a /64 count as one, and so
+// do texts that are not addresses.
+func perAddress(turns *ratelimit.Limiter, h service.HandlerFunc) service.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if !turns.Allow(service.ClientAddress(r)) {
+		if turns.Take(service.Network(service.ClientAddress(r)).String()) > 0 {
 			return geocoderBusy.New("your address asks too often")
 		}
 		return h(w, r)

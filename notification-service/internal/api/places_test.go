@@ -58,7 +58,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// One address that asks too often gets 429, and others are answered.
+// One address that asks too often gets 429, and others are answered; a network of IPv6 is one.
 func TestPlacesOfAnAddress(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, func(p *parts) { p.Places.Geocoder = &gazetteer{} })
@@ -76,15 +76,20 @@ func TestPlacesOfAnAddress(t *testing.T) {
 		_ = res.Body.Close()
 		return res.StatusCode
 	}
-	answered := 0
-	for answered < 500 && ask("192.0.2.1") == http.StatusOK {
-		answered++
-	}
-	if answered < 20 || answered == 500 {
-		t.Errorf("one address is answered %d times at once, want some 20", answered)
-	}
-	if status := ask("192.0.2.2"); status != http.StatusOK {
-		t.Errorf("another address: status %d, want 200", status)
+	for _, tt := range []struct {
+		address string
+		other   bool // than those before
+	}{
+		{"192.0.2.1", true}, {"192.0.2.1", false}, {"::ffff:192.0.2.1", false}, {"192.0.2.2", true},
+		{"2001:db8::5", true}, {"2001:db8:0:0:7::8", false}, {"2001:db8:0:1::5", true}, {"unknown", true}, {"neither", false},
+	} {
+		answered := 0
+		for answered < 500 && ask(tt.address) == http.StatusOK {
+			answered++
+		}
+		if (answered >= 20) != tt.other || answered == 500 {
+			t.Errorf("%s is answered %d times at once, want it to be another address: %t", tt.address, answered, tt.other)
+		}
 	}
 }
 

@@ -21,6 +21,14 @@ func Encode(w http.ResponseWriter, status int, body any) error {
 	return nil
 }
 
+// Answer answers with body as Encode does, unless err says that there is none.
+func Answer(w http.ResponseWriter, status int, body any, err error) error {
+	if err != nil {
+		return err
+	}
+	return Encode(w, status, body)
+}
+
 // WriteJSON answers with data, which is JSON already, and a newline.
 func WriteJSON(w http.ResponseWriter, status int, data []byte) {
 	w.Header().Set("Content-Type", "application/json")
@@ -34,6 +42,14 @@ func WriteJSON(w http.ResponseWriter, status int, data []byte) {
 func NoContent(w http.ResponseWriter) error {
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// Done answers that all is done, unless err says that it is not.
+func Done(w http.ResponseWriter, err error) error {
+	if err != nil {
+		return err
+	}
+	return NoContent(w)
 }
 
 // Decoded passes the body of the request to h, as Decode reads it.

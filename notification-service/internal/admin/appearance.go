@@ -1,11 +1,11 @@
 package admin
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/appearance"
+	"github.com/cityconnect/cityconnect/notification-service/internal/postgres"
 	"github.com/cityconnect/cityconnect/notification-service/internal/wording"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
@@ -14,12 +14,7 @@ import (
 )
 
 // An Appearance is the operations on how the city looks and writes.
-type Appearance struct {
-	Store interface {
-		Read(ctx context.Context) (appearance.Appearance, error)
-		Set(ctx context.Context, actor string, a appearance.Appearance) (appearance.Appearance, error)
-	}
-}
+type Appearance struct{ Store *postgres.Appearances }
 
 // Operations are those on the appearance.
 func (h Appearance) Operations() openapi.Operations {
@@ -32,10 +27,7 @@ func (h Appearance) Operations() openapi.Operations {
 // read handles GET /admin/appearance.
 func (h Appearance) read(w http.ResponseWriter, r *http.Request) error {
 	a, err := h.Store.Read(r.Context())
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, appearanceOf(a))
+	return service.Answer(w, http.StatusOK, appearanceOf(a), err)
 }
 
 // set handles PUT /admin/appearance.
@@ -51,10 +43,8 @@ func (h Appearance) set(w http.ResponseWriter, r *http.Request) error {
 		}
 		a.Words[string(words.Language)] = appearance.Words{Greeting: words.Greeting, Signature: words.Signature}
 	}
-	if a, err = h.Store.Set(r.Context(), auth.Must(r).ID, a); err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, appearanceOf(a))
+	a, err = h.Store.Set(r.Context(), auth.Must(r).ID, a)
+	return service.Answer(w, http.StatusOK, appearanceOf(a), err)
 }
 
 // appearanceOf has words in every language of mails, also where they are empty.

@@ -103,10 +103,7 @@ func (a Delayed) cancelDelayed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.Store.Cancel(r.Context(), auth.Must(r).ID, queue, id, r.URL.Query().Get("reason")); err != nil {
-		return err
-	}
-	return service.NoContent(w)
+	return service.Done(w, a.Store.Cancel(r.Context(), auth.Must(r).ID, queue, id, r.URL.Query().Get("reason")))
 }
 
 // delayedKey reads which message is meant. Anyone can publish an id with a

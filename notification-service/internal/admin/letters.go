@@ -37,37 +37,25 @@ func (a Letters) Operations() openapi.Operations {
 // stats handles GET /admin/dlq/stats.
 func (a Letters) stats(w http.ResponseWriter, r *http.Request) error {
 	stats, err := a.Store.Stats(r.Context())
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, notificationapi.DeadLetterStats{Items: service.Each(stats, statOf)})
+	return service.Answer(w, http.StatusOK, notificationapi.DeadLetterStats{Items: service.Each(stats, statOf)}, err)
 }
 
 // groups handles GET /admin/dlq/groups.
 func (a Letters) groups(w http.ResponseWriter, r *http.Request) error {
 	selected := selection(r)
 	groups, err := a.Store.Groups(r.Context(), selected)
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, notificationapi.DeadLetterGroups{Items: service.Each(groups, groupOf)})
+	return service.Answer(w, http.StatusOK, notificationapi.DeadLetterGroups{Items: service.Each(groups, groupOf)}, err)
 }
 
 // note handles PUT /admin/dlq/groups/note.
 func (a Letters) note(w http.ResponseWriter, r *http.Request, request notificationapi.NewDeadLetterNote) error {
 	note, err := a.Store.SetNote(r.Context(), auth.Must(r).ID, cause(r), ifMatch(r), request.Text)
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, noteOf(note))
+	return service.Answer(w, http.StatusOK, noteOf(note), err)
 }
 
 // removeNote handles DELETE /admin/dlq/groups/note.
 func (a Letters) removeNote(w http.ResponseWriter, r *http.Request) error {
-	if err := a.Store.RemoveNote(r.Context(), auth.Must(r).ID, cause(r), ifMatch(r)); err != nil {
-		return err
-	}
-	return service.NoContent(w)
+	return service.Done(w, a.Store.RemoveNote(r.Context(), auth.Must(r).ID, cause(r), ifMatch(r)))
 }
 
 // cause reads which group a request is about.
@@ -153,10 +141,7 @@ func (a Letters) edit(w http.ResponseWriter, r *http.Request, request notificati
 		return service.Encode(w, http.StatusOK, notificationapi.DeadLetterEdited{Changes: service.Each(edit.Changes, changeOf)})
 	}
 	id, err := a.Store.Edit(r.Context(), auth.Must(r).ID, entry.ID, edit)
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusCreated, notificationapi.DeadLetterEdited{ID: id, MessageID: edit.ID, Changes: service.Each(edit.Changes, changeOf)})
+	return service.Answer(w, http.StatusCreated, notificationapi.DeadLetterEdited{ID: id, MessageID: edit.ID, Changes: service.Each(edit.Changes, changeOf)}, err)
 }
 
 // discardOne handles POST /admin/dlq/messages/{id}/discard.
@@ -182,10 +167,7 @@ func (a Letters) discardMany(w http.ResponseWriter, r *http.Request, request not
 
 func (a Letters) discard(w http.ResponseWriter, r *http.Request, s deadletter.Selection, reason string) error {
 	n, err := a.Store.Discard(r.Context(), auth.Must(r).ID, s, reason)
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, notificationapi.DeadLettersDiscarded{Discarded: int64(n)})
+	return service.Answer(w, http.StatusOK, notificationapi.DeadLettersDiscarded{Discarded: int64(n)}, err)
 }
 
 // restore handles POST /admin/dlq/messages/{id}/restore.

@@ -37,10 +37,7 @@ func (a Pools) listPools(w http.ResponseWriter, _ *http.Request) error {
 func (a Pools) changePool(w http.ResponseWriter, r *http.Request, request notificationapi.WorkerPoolChange) error {
 	change := consumer.PoolChange{Concurrency: intOf(request.Concurrency), Prefetch: intOf(request.Prefetch), Paused: request.Paused}
 	pool, err := a.Consumer.ChangePool(r.Context(), auth.Must(r).ID, r.PathValue("queue"), change)
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, a.pool(pool))
+	return service.Answer(w, http.StatusOK, a.pool(pool), err)
 }
 
 // pool is what operators see of p, with where its queue is in a cluster.

@@ -39,10 +39,7 @@ func (a Letters) createReplay(w http.ResponseWriter, r *http.Request, request no
 		n = min(n, int(request.Limit))
 	}
 	groups, err := a.Store.Groups(r.Context(), selection)
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, notificationapi.ReplayDryRun{WouldSend: int64(n), Groups: service.Each(groups, groupOf)})
+	return service.Answer(w, http.StatusOK, notificationapi.ReplayDryRun{WouldSend: int64(n), Groups: service.Each(groups, groupOf)}, err)
 }
 
 // replayOne handles POST /admin/dlq/messages/{id}/replay.
@@ -73,19 +70,13 @@ const recentReplays = 100
 // replays handles GET /admin/dlq/replays.
 func (a Letters) replays(w http.ResponseWriter, r *http.Request) error {
 	replays, err := a.Store.Replays(r.Context(), recentReplays)
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, notificationapi.Replays{Items: service.Each(replays, replayOf)})
+	return service.Answer(w, http.StatusOK, notificationapi.Replays{Items: service.Each(replays, replayOf)}, err)
 }
 
 // readReplay handles GET /admin/dlq/replays/{id}.
 func (a Letters) readReplay(w http.ResponseWriter, r *http.Request) error {
 	replay, err := a.Store.Replay(r.Context(), openapi.PathID(r, "id"))
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, replayOf(replay))
+	return service.Answer(w, http.StatusOK, replayOf(replay), err)
 }
 
 // replayActions is where each action moves a replay.
@@ -100,8 +91,5 @@ func (a Letters) setReplayState(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("action that the document let pass")
 	}
 	replay, err := a.Store.SetReplayState(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), state)
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, replayOf(replay))
+	return service.Answer(w, http.StatusOK, replayOf(replay), err)
 }

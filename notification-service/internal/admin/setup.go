@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"time"
@@ -16,10 +15,7 @@ import (
 // A Setup is the operations on the list of what a city needs, as far as the page cannot see
 // it elsewhere.
 type Setup struct {
-	Store interface {
-		Read(ctx context.Context) (postgres.Setup, error)
-		Set(ctx context.Context, actor string, done []string) error
-	}
+	Store         *postgres.Setups
 	MetricsReadAt func() time.Time
 }
 
@@ -34,11 +30,8 @@ func (h Setup) Operations() openapi.Operations {
 // read handles GET /admin/setup.
 func (h Setup) read(w http.ResponseWriter, r *http.Request) error {
 	setup, err := h.Store.Read(r.Context())
-	if err != nil {
-		return err
-	}
 	done := service.Each(setup.Done, func(name string) notificationapi.SetupItem { return notificationapi.SetupItem(name) })
-	return service.Encode(w, http.StatusOK, notificationapi.Setup{Done: done, LogArchivedAt: setup.ArchivedAt, MetricsReadAt: h.MetricsReadAt()})
+	return service.Answer(w, http.StatusOK, notificationapi.Setup{Done: done, LogArchivedAt: setup.ArchivedAt, MetricsReadAt: h.MetricsReadAt()}, err)
 }
 
 // set handles PUT /admin/setup.

@@ -144,8 +144,11 @@ func setETag(w http.ResponseWriter, version int64) {
 	w.Header().Set("ETag", `"`+strconv.FormatInt(version, 10)+`"`)
 }
 
-// answer answers with an endpoint and its summary.
-func (a Webhooks) answer(w http.ResponseWriter, r *http.Request, e webhook.Endpoint) error {
+// answer answers with an endpoint and its summary, unless err says that there is none.
+func (a Webhooks) answer(w http.ResponseWriter, r *http.Request, e webhook.Endpoint, err error) error {
+	if err != nil {
+		return err
+	}
 	summaries, err := a.Endpoints.Summaries(r.Context(), []uuid.UUID{e.ID})
 	if err != nil {
 		return err
@@ -157,10 +160,7 @@ func (a Webhooks) answer(w http.ResponseWriter, r *http.Request, e webhook.Endpo
 // read handles GET /admin/webhooks/{id}.
 func (a Webhooks) read(w http.ResponseWriter, r *http.Request) error {
 	e, err := a.Endpoints.Get(r.Context(), openapi.PathID(r, "id"))
-	if err != nil {
-		return err
-	}
-	return a.answer(w, r, e)
+	return a.answer(w, r, e, err)
 }
 
 // change handles PATCH /admin/webhooks/{id}.
@@ -186,18 +186,12 @@ func (a Webhooks) change(w http.ResponseWriter, r *http.Request, request notific
 		change.Area = &area
 	}
 	e, err := a.Endpoints.Change(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), ifMatch(r), change, a.Rules)
-	if err != nil {
-		return err
-	}
-	return a.answer(w, r, e)
+	return a.answer(w, r, e, err)
 }
 
 // delete handles DELETE /admin/webhooks/{id}.
 func (a Webhooks) delete(w http.ResponseWriter, r *http.Request) error {
-	if err := a.Endpoints.Delete(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), ifMatch(r)); err != nil {
-		return err
-	}
-	return service.NoContent(w)
+	return service.Done(w, a.Endpoints.Delete(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), ifMatch(r)))
 }
 
 // rotate handles POST /admin/webhooks/{id}/rotate.
@@ -218,19 +212,13 @@ func (a Webhooks) rotate(w http.ResponseWriter, r *http.Request, request notific
 // enable handles POST /admin/webhooks/{id}/enable.
 func (a Webhooks) enable(w http.ResponseWriter, r *http.Request, request notificationapi.WebhookEnabling) error {
 	e, err := a.Endpoints.Enable(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), request.Held == "send")
-	if err != nil {
-		return err
-	}
-	return a.answer(w, r, e)
+	return a.answer(w, r, e, err)
 }
 
 // disable handles POST /admin/webhooks/{id}/disable.
 func (a Webhooks) disable(w http.ResponseWriter, r *http.Request) error {
 	e, err := a.Endpoints.Disable(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"))
-	if err != nil {
-		return err
-	}
-	return a.answer(w, r, e)
+	return a.answer(w, r, e, err)
 }
 
 // test handles POST /admin/webhooks/{id}/test.
@@ -253,10 +241,7 @@ func (a Webhooks) recover(w http.ResponseWriter, r *http.Request, request notifi
 		return fault.NewInvalid("/until", "must be after since")
 	}
 	recovery, err := a.Deliveries.Recover(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), webhook.Window{Since: request.Since, Until: request.Until}, request.DryRun)
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, notificationapi.WebhookRecovered{Resent: recovery.Resent, Created: recovery.Created})
+	return service.Answer(w, http.StatusOK, notificationapi.WebhookRecovered{Resent: recovery.Resent, Created: recovery.Created}, err)
 }
 
 // listDeliveries handles GET /admin/webhooks/{id}/deliveries.
@@ -297,10 +282,7 @@ func (a Webhooks) history(w http.ResponseWriter, r *http.Request) error {
 	// The present step is the last one.
 	since := time.Now().UTC().Truncate(of.step).Add(of.step - of.span)
 	past, err := a.Deliveries.Attempts(r.Context(), e.ID, since, of.step)
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, pastOf(past))
+	return service.Answer(w, http.StatusOK, pastOf(past), err)
 }
 
 // errNothingToFind refuses a search for everything.
@@ -315,10 +297,7 @@ func (a Webhooks) findDeliveries(w http.ResponseWriter, r *http.Request) error {
 	}
 	limit, _ := page(r)
 	records, err := a.Deliveries.Find(r.Context(), q.Get("message_id"), report, limit)
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, notificationapi.DeliveryPage{Items: service.Each(records, deliveryOf)})
+	return service.Answer(w, http.StatusOK, notificationapi.DeliveryPage{Items: service.Each(records, deliveryOf)}, err)
 }
 
 // readDelivery handles GET /admin/deliveries/{id}.
@@ -338,10 +317,7 @@ func (a Webhooks) readDelivery(w http.ResponseWriter, r *http.Request) error {
 func (a Webhooks) resend(w http.ResponseWriter, r *http.Request) error {
 	id := service.Number(r.PathValue("id"))
 	record, err := a.Deliveries.Resend(r.Context(), auth.Must(r).ID, id)
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, deliveryOf(record))
+	return service.Answer(w, http.StatusOK, deliveryOf(record), err)
 }
 
 func webhookOf(e webhook.Endpoint, s webhook.Summary) notificationapi.Webhook {

@@ -42,8 +42,8 @@ func (s Callers) Operations() openapi.Operations {
 	return operations
 }
 
-func answerCaller(w http.ResponseWriter, c email.Caller) error {
-	return service.Encode(w, http.StatusOK, notificationapi.Caller{State: notificationapi.ContactState(c.State), Language: notificationapi.MailLanguage(c.Language)})
+func callerOf(c email.Caller) notificationapi.Caller {
+	return notificationapi.Caller{State: notificationapi.ContactState(c.State), Language: notificationapi.MailLanguage(c.Language)}
 }
 
 func errNotTheCaller(err error) error {
@@ -68,10 +68,7 @@ func (s Callers) setCaller(w http.ResponseWriter, r *http.Request, request notif
 		return json.Marshal(email.SealedCode{Code: s.Mail.Keys.SealToken(contact, token)})
 	}}
 	kept, err := s.Store.Set(r.Context(), notification.Reader{UserID: caller}, request.ReportID, c, s.Mail.Keys.AddressHashes(address), proof)
-	if err != nil {
-		return err
-	}
-	return answerCaller(w, kept)
+	return service.Answer(w, http.StatusOK, callerOf(kept), err)
 }
 
 // readCaller handles POST /callers/state, which changes nothing.
@@ -82,10 +79,7 @@ func (s Callers) readCaller(w http.ResponseWriter, r *http.Request, request noti
 		}
 	}
 	c, err := s.Store.Get(r.Context(), request.ReportID)
-	if err != nil {
-		return err
-	}
-	return answerCaller(w, c)
+	return service.Answer(w, http.StatusOK, callerOf(c), err)
 }
 
 // findCallers handles POST /admin/callers/search. The address is in the body, because
@@ -96,10 +90,7 @@ func (s Callers) findCallers(w http.ResponseWriter, r *http.Request, request not
 		return err
 	}
 	ids, err := s.Store.Find(r.Context(), s.Mail.Keys.AddressHashes(address))
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, notificationapi.FoundCallers{UserIds: ids})
+	return service.Answer(w, http.StatusOK, notificationapi.FoundCallers{UserIds: ids}, err)
 }
 
 // Links adds what takes no sign-in to r: pages behind links in mails, and what a mail server

@@ -35,16 +35,10 @@ func (s Follows) listFollows(w http.ResponseWriter, r *http.Request) error {
 
 // follow handles PUT /me/follows/{report_id}.
 func (s Follows) follow(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Store.Follow(r.Context(), reader(r), openapi.PathID(r, "report_id")); err != nil {
-		return err
-	}
-	return service.NoContent(w)
+	return service.Done(w, s.Store.Follow(r.Context(), reader(r), openapi.PathID(r, "report_id")))
 }
 
 // unfollow handles DELETE /me/follows/{report_id}.
 func (s Follows) unfollow(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Store.Unfollow(r.Context(), reader(r), openapi.PathID(r, "report_id")); err != nil {
-		return err
-	}
-	return service.NoContent(w)
+	return service.Done(w, s.Store.Unfollow(r.Context(), reader(r), openapi.PathID(r, "report_id")))
 }

@@ -64,8 +64,11 @@ func (s Mail) Operations() openapi.Operations {
 	return operations
 }
 
-// answerContact answers with a contact as its reader sees it.
-func (s Mail) answerContact(w http.ResponseWriter, c email.Contact) error {
+// answerContact answers with a contact as its reader sees it, unless err says that there is none.
+func (s Mail) answerContact(w http.ResponseWriter, c email.Contact, err error) error {
+	if err != nil {
+		return err
+	}
 	address, err := s.Keys.Open(c.ID, c.Address)
 	if err != nil {
 		return err
@@ -78,14 +81,10 @@ func (s Mail) answerContact(w http.ResponseWriter, c email.Contact) error {
 // readContact handles GET /me/contact.
 func (s Mail) readContact(w http.ResponseWriter, r *http.Request) error {
 	c, err := s.Contacts.Get(r.Context(), reader(r))
-	switch {
-	case fault.KindOf(err) == fault.NotFound: // most readers have none, and a browser logs each 404
-		w.WriteHeader(http.StatusNoContent)
-		return nil
-	case err != nil:
-		return err
+	if fault.KindOf(err) == fault.NotFound { // most readers have none, and a browser logs each 404
+		return service.NoContent(w)
 	}
-	return s.answerContact(w, c)
+	return s.answerContact(w, c, err)
 }
 
 // setContact handles PUT /me/contact.
@@ -94,10 +93,8 @@ func (s Mail) setContact(w http.ResponseWriter, r *http.Request, request notific
 	if err != nil {
 		return err
 	}
-	if c, err = s.Contacts.Set(r.Context(), reader(r), c, s.Keys.AddressHashes(address)); err != nil {
-		return err
-	}
-	return s.answerContact(w, c)
+	c, err = s.Contacts.Set(r.Context(), reader(r), c, s.Keys.AddressHashes(address))
+	return s.answerContact(w, c, err)
 }
 
 // newContact returns the contact that a request asks for, not kept yet, and its address.
@@ -126,10 +123,7 @@ func (s Mail) newContact(request notificationapi.NewContact) (c email.Contact, a
 
 // removeContact handles DELETE /me/contact.
 func (s Mail) removeContact(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Contacts.Remove(r.Context(), reader(r)); err != nil {
-		return err
-	}
-	return service.NoContent(w)
+	return service.Done(w, s.Contacts.Remove(r.Context(), reader(r)))
 }
 
 // sendContactCode handles POST /me/contact/code.
@@ -156,31 +150,26 @@ func (s Mail) verifyContact(w http.ResponseWriter, r *http.Request, request noti
 	if err != nil {
 		return err
 	}
-	if c, err = s.Contacts.VerifyCode(r.Context(), reader(r), c.ID, s.Keys.CodeHashes(c.ID, request.Code)); err != nil {
-		return err
-	}
-	return s.answerContact(w, c)
+	c, err = s.Contacts.VerifyCode(r.Context(), reader(r), c.ID, s.Keys.CodeHashes(c.ID, request.Code))
+	return s.answerContact(w, c, err)
 }
 
 // weekdays are the days of the week as the document names them.
 var weekdays = []notificationapi.DigestSettingsWeekday{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
 
-// answerDigest answers with how often a reader wants a summary.
-func answerDigest(w http.ResponseWriter, d email.DigestSettings) error {
+// digestOf returns how often a reader wants a summary as the document has it.
+func digestOf(d email.DigestSettings) notificationapi.DigestSettings {
 	answer := notificationapi.DigestSettings{Frequency: notificationapi.DigestSettingsFrequency(d.Frequency), At: d.At.String()}
 	if d.Frequency == email.Weekly {
 		answer.Weekday = weekdays[d.Weekday]
 	}
-	return service.Encode(w, http.StatusOK, answer)
+	return answer
 }
 
 // readDigest handles GET /me/digest.
 func (s Mail) readDigest(w http.ResponseWriter, r *http.Request) error {
 	d, err := s.Digests.Settings(r.Context(), reader(r))
-	if err != nil {
-		return err
-	}
-	return answerDigest(w, d)
+	return service.Answer(w, http.StatusOK, digestOf(d), err)
 }
 
 // setDigest handles PUT /me/digest.
@@ -195,10 +184,7 @@ func (s Mail) setDigest(w http.ResponseWriter, r *http.Request, request notifica
 	if request.Weekday != "" {
 		d.Weekday = time.Weekday(slices.Index(weekdays, request.Weekday))
 	}
-	if err := s.Digests.Set(r.Context(), reader(r), d); err != nil {
-		return err
-	}
-	return answerDigest(w, d)
+	return service.Answer(w, http.StatusOK, digestOf(d), s.Digests.Set(r.Context(), reader(r), d))
 }
 
 // bounceHeader is the header with the secret of the mail server that passes bounces on.

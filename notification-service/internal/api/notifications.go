@@ -50,10 +50,7 @@ func (s Notifications) listNotifications(w http.ResponseWriter, r *http.Request)
 // countUnread handles GET /notifications/unread-count.
 func (s Notifications) countUnread(w http.ResponseWriter, r *http.Request) error {
 	view, err := s.Store.View(r.Context(), reader(r))
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, notificationapi.UnreadCount{UnreadCount: view.Unread})
+	return service.Answer(w, http.StatusOK, notificationapi.UnreadCount{UnreadCount: view.Unread}, err)
 }
 
 // markNotification handles PATCH /notifications/{id}.
@@ -63,10 +60,7 @@ func (s Notifications) markNotification(w http.ResponseWriter, r *http.Request, 
 		return err
 	}
 	body, err := notificationOf(item)
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, body)
+	return service.Answer(w, http.StatusOK, body, err)
 }
 
 // markAllRead handles POST /notifications/read-all.
@@ -76,19 +70,13 @@ func (s Notifications) markAllRead(w http.ResponseWriter, r *http.Request, upTo 
 		return err
 	}
 	view, err := s.Store.MarkAll(r.Context(), reader(r), cursor)
-	if err != nil {
-		return blame("/last_event_id", err)
-	}
-	return service.Encode(w, http.StatusOK, notificationapi.UnreadCount{UnreadCount: view.Unread})
+	return service.Answer(w, http.StatusOK, notificationapi.UnreadCount{UnreadCount: view.Unread}, blame("/last_event_id", err))
 }
 
 // setScope handles PUT /notifications/scope.
 func (s Notifications) setScope(w http.ResponseWriter, r *http.Request, scope notificationapi.NotificationScope) error {
 	view, err := s.Store.SetOnlyOwn(r.Context(), reader(r), scope.OnlyOwn)
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, notificationapi.UnreadCount{UnreadCount: view.Unread})
+	return service.Answer(w, http.StatusOK, notificationapi.UnreadCount{UnreadCount: view.Unread}, err)
 }
 
 // parseCursor reads a cursor that may be missing.

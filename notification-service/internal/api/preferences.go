@@ -119,8 +119,5 @@ func clockOf(field, text string) (schedule.Clock, error) {
 // setMailConsent handles PUT /me/mail-consents. The report is in the body, because
 // paths are in logs, beside an address.
 func (s Preferences) setMailConsent(w http.ResponseWriter, r *http.Request, request notificationapi.MailConsent) error {
-	if err := s.Consents.SetConsent(r.Context(), reader(r), request.ReportID, request.Mail); err != nil {
-		return err
-	}
-	return service.NoContent(w)
+	return service.Done(w, s.Consents.SetConsent(r.Context(), reader(r), request.ReportID, request.Mail))
 }

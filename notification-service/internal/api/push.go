@@ -48,10 +48,7 @@ func (s Push) readPushKey(w http.ResponseWriter, _ *http.Request) error {
 // listDevices handles GET /me/push.
 func (s Push) listDevices(w http.ResponseWriter, r *http.Request) error {
 	list, err := s.Devices.List(r.Context(), reader(r))
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, notificationapi.Devices{Devices: service.Each(list, describeDevice)})
+	return service.Answer(w, http.StatusOK, notificationapi.Devices{Devices: service.Each(list, describeDevice)}, err)
 }
 
 // describeDevice returns a device as its owner sees it: never its address.
@@ -97,8 +94,5 @@ func (s Push) addDevice(w http.ResponseWriter, r *http.Request, request notifica
 
 // removeDevice handles DELETE /me/push/{id}.
 func (s Push) removeDevice(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Devices.Remove(r.Context(), reader(r), openapi.PathID(r, "id")); err != nil {
-		return err
-	}
-	return service.NoContent(w)
+	return service.Done(w, s.Devices.Remove(r.Context(), reader(r), openapi.PathID(r, "id")))
 }

@@ -31,7 +31,7 @@ func (h Setup) Operations() openapi.Operations {
 func (h Setup) read(w http.ResponseWriter, r *http.Request) error {
 	setup, err := h.Store.Read(r.Context())
 	done := service.Each(setup.Done, func(name string) notificationapi.SetupItem { return notificationapi.SetupItem(name) })
-	return service.Answer(w, http.StatusOK, notificationapi.Setup{Done: done, LogArchivedAt: setup.ArchivedAt, MetricsReadAt: h.MetricsReadAt()}, err)
+	return service.Answer(w, http.StatusOK, notificationapi.Setup{Done: done, LogArchivedAt: service.OrZero(setup.ArchivedAt), MetricsReadAt: h.MetricsReadAt()}, err)
 }
 
 // set handles PUT /admin/setup.

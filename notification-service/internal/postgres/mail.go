@@ -149,7 +149,13 @@ func (s *Mails) addWindow(ctx context.Context, draft *email.Draft, stream int64,
 	if err := json.Unmarshal(d.Body, &window); err != nil {
 		return fmt.Errorf("read window of a digest: %w", err)
 	}
-	rows, err := s.pool.Query(ctx, `
+	var item wording.Item
+	var unread int64
+	err := pgpool.ForEach(ctx, s.pool, "read digest", []any{&item.Data, &item.Withheld, &item.Read, &draft.Total, &draft.Withheld, &unread}, func() error {
+		draft.Items = append(draft.Items, item)
+		item.Data = nil // the next row has bytes of its own
+		return nil
+	}, `
 		with items as (`+itemsSQL+`n.seq > $2 and n.seq <= $3
 		), told as (
 		  select i.* from items i where i.allowed and not exists (
@@ -159,19 +165,9 @@ func (s *Mails) addWindow(ctx context.Context, draft *email.Draft, stream int64,
 		select data, withheld, read, count(*) over (), count(*) filter (where withheld) over (), count(*) filter (where not read) over ()
 		from told order by read, withheld, seq desc limit $5`,
 		stream, window.After, window.To, d.Target, email.MaxItems)
-	if err != nil {
-		return err
-	}
-	var item wording.Item
-	var unread int64
-	_, err = pgx.ForEachRow(rows, []any{&item.Data, &item.Withheld, &item.Read, &draft.Total, &draft.Withheld, &unread}, func() error {
-		draft.Items = append(draft.Items, item)
-		item.Data = nil // the next row has bytes of its own
-		return nil
-	})
 	switch {
 	case err != nil:
-		return fmt.Errorf("read digest: %w", err)
+		return err
 	case draft.Total == 0:
 		return ledger.ErrEmpty
 	case unread == 0:

@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -68,7 +66,7 @@ func checkCursor(view notification.View, cursor notification.Cursor) error {
 // transaction that began later may have got the lower number, so that the time
 // alone would leave one out.
 func (s *Streams) list(ctx context.Context, reader notification.Reader, before []int64, unread bool, limit int) ([]notification.Item, error) {
-	return pgpool.Collect(ctx, s.pool, "list notifications", scanItem, `
+	return pgpool.Collect(ctx, s.pool, "list notifications", pgx.RowToStructByPos[notification.Item], `
 		select s.name, s.epoch, n.seq, n.id, n.data, n.created_at, n.read
 		from unnest($2::text[], $3::bigint[]) as want (name, before)
 		join streams s on s.name = want.name
@@ -85,18 +83,13 @@ func (s *Streams) list(ctx context.Context, reader notification.Reader, before [
 		reader.Own(), reader.Streams(), before, unread, limit)
 }
 
-func scanItem(row pgx.CollectableRow) (i notification.Item, err error) {
-	err = row.Scan(&i.Stream, &i.Epoch, &i.Seq, &i.ID, &i.Data, &i.CreatedAt, &i.Read)
-	return i, err
-}
-
 // Mark sets whether reader has read the notification, and returns it as it is
 // now. It returns notification.ErrNotFound for one of another reader.
 func (s *Streams) Mark(ctx context.Context, reader notification.Reader, id uuid.UUID, read bool) (notification.Item, error) {
 	if _, err := s.View(ctx, reader); err != nil { // the reader may be new
 		return notification.Item{}, err
 	}
-	rows, err := s.pool.Query(ctx, `
+	item, err := pgpool.One(ctx, s.pool, "mark notification", notification.ErrNotFound, pgx.RowToStructByPos[notification.Item], `
 		with n as (
 		  select s.name, s.epoch, n.stream_id, n.seq, n.id, n.data, n.created_at
 		  from notifications n join streams s on s.id = n.stream_id
@@ -108,18 +101,10 @@ func (s *Streams) Mark(ctx context.Context, reader notification.Reader, id uuid.
 		)
 		select name, epoch, seq, id, data, created_at, $4::boolean from n`,
 		reader.Own(), id, reader.Streams(), read)
-	if err != nil {
-		return notification.Item{}, fmt.Errorf("mark notification: %w", err)
+	if pgpool.Constraint(err) == "notification_reads_stream_id_seq_fkey" { // it was removed in this very moment
+		err = notification.ErrNotFound
 	}
-	item, err := pgx.CollectExactlyOneRow(rows, scanItem)
-	removed := pgpool.Constraint(err) == "notification_reads_stream_id_seq_fkey" // in this very moment
-	if errors.Is(err, pgx.ErrNoRows) || removed {
-		return notification.Item{}, notification.ErrNotFound
-	}
-	if err != nil {
-		return notification.Item{}, fmt.Errorf("mark notification: %w", err)
-	}
-	return item, nil
+	return item, err
 }
 
 // MarkAll marks everything up to cursor as read, or everything there is when

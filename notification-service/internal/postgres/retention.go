@@ -62,22 +62,18 @@ func (r Retention) Tasks() []retention.Task {
 // other index has to be written with each notification. The place where to go
 // on is the time in an id, in milliseconds.
 func removeNotifications(ctx context.Context, tx pgx.Tx, keep time.Duration, after int64, limit int) (next, removed int64, err error) {
-	rows, err := tx.Query(ctx, `
-		select id, stream_id, seq from notifications
-		where id >= $1 and id < $2 and created_at < now() - $3::interval
-		order by id limit $4`, firstID(time.UnixMilli(after)), firstID(time.Now().Add(-keep)), keep, limit)
-	if err != nil {
-		return 0, 0, fmt.Errorf("find notifications: %w", err)
-	}
 	ends := make(map[int64]int64) // the last number that goes, by stream
 	var found int
 	var id uuid.UUID
 	var stream, seq int64
-	_, err = pgx.ForEachRow(rows, []any{&id, &stream, &seq}, func() error {
+	err = pgpool.ForEach(ctx, tx, "find notifications", []any{&id, &stream, &seq}, func() error {
 		found++
 		ends[stream] = max(ends[stream], seq)
 		return nil
-	})
+	}, `
+		select id, stream_id, seq from notifications
+		where id >= $1 and id < $2 and created_at < now() - $3::interval
+		order by id limit $4`, firstID(time.UnixMilli(after)), firstID(time.Now().Add(-keep)), keep, limit)
 	if err != nil || found == 0 {
 		return 0, 0, err
 	}

@@ -49,7 +49,17 @@ func (s *Streams) View(ctx context.Context, reader notification.Reader) (notific
 // reader's mark, corrected by the single marks. Removed notifications count as
 // read, and their corrections were removed with them.
 func (s *Streams) view(ctx context.Context, reader notification.Reader) (view notification.View, seenToday bool, err error) {
-	rows, err := s.pool.Query(ctx, `
+	var head notification.Head
+	var unread int64
+	var muted, seen bool
+	seenToday = true
+	err = pgpool.ForEach(ctx, s.pool, "view streams", []any{&head.Stream, &head.Epoch, &head.Seq, &unread, &muted, &seen}, func() error {
+		view.Heads = append(view.Heads, head)
+		view.Unread += unread
+		view.OnlyOwn = view.OnlyOwn || muted
+		seenToday = seenToday && seen
+		return nil
+	}, `
 		select s.name, s.epoch, s.last_seq,
 		  case when m.muted then 0 else greatest(s.last_seq - greatest(m.seq, s.removed_to), 0) + (
 		    select count(*) filter (where not r.read and r.seq <= m.seq)
@@ -64,21 +74,7 @@ func (s *Streams) view(ctx context.Context, reader notification.Reader) (view no
 		order by want.place`,
 		reader.Own(), reader.Streams())
 	if err != nil {
-		return notification.View{}, false, fmt.Errorf("view streams: %w", err)
-	}
-	var head notification.Head
-	var unread int64
-	var muted, seen bool
-	seenToday = true
-	_, err = pgx.ForEachRow(rows, []any{&head.Stream, &head.Epoch, &head.Seq, &unread, &muted, &seen}, func() error {
-		view.Heads = append(view.Heads, head)
-		view.Unread += unread
-		view.OnlyOwn = view.OnlyOwn || muted
-		seenToday = seenToday && seen
-		return nil
-	})
-	if err != nil {
-		return notification.View{}, false, fmt.Errorf("view streams: %w", err)
+		return notification.View{}, false, err
 	}
 	return view, seenToday, nil
 }
@@ -134,10 +130,7 @@ func (s *Streams) enrol(ctx context.Context, reader notification.Reader) error {
 
 // Heads returns the heads of the named streams. Unknown streams are omitted.
 func (s *Streams) Heads(ctx context.Context, names []notification.Stream) ([]notification.Head, error) {
-	return pgpool.Collect(ctx, s.pool, "read heads of streams", func(row pgx.CollectableRow) (h notification.Head, err error) {
-		err = row.Scan(&h.Stream, &h.Epoch, &h.Seq)
-		return h, err
-	}, `
+	return pgpool.Collect(ctx, s.pool, "read heads of streams", pgx.RowToStructByPos[notification.Head], `
 		select name, epoch, last_seq from streams where name = any($1::text[])`, names)
 }
 
@@ -148,10 +141,7 @@ func (s *Streams) Since(ctx context.Context, heads []notification.Head, limit in
 	for i, h := range heads {
 		names[i], after[i] = h.Stream, h.Seq
 	}
-	return pgpool.Collect(ctx, s.pool, "read notifications", func(row pgx.CollectableRow) (n notification.Notification, err error) {
-		err = row.Scan(&n.Stream, &n.Epoch, &n.Seq, &n.ID, &n.Data, &n.CreatedAt)
-		return n, err
-	}, `
+	return pgpool.Collect(ctx, s.pool, "read notifications", pgx.RowToStructByPos[notification.Notification], `
 		select s.name, s.epoch, n.seq, n.id, n.data, n.created_at
 		from unnest($1::text[], $2::bigint[]) as want (name, after)
 		join streams s on s.name = want.name

@@ -50,10 +50,7 @@ func (s *Adoptions) Adopted(ctx context.Context, guestID string) (adopted bool, 
 // seen before. It returns how many were, the last notification of each stream that started
 // over, and for each guest one with the number 0: by these their readers find out.
 func (s *Adoptions) Apply(ctx context.Context, queue string, batch []consumer.Parsed[Adoption]) (seen int, moved []notification.Notification, err error) {
-	ids := make([]string, len(batch))
-	for i, m := range batch {
-		ids[i] = m.ID
-	}
+	ids := column(batch, func(m consumer.Parsed[Adoption]) string { return m.ID })
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		fresh, err := pgpool.Collect(ctx, tx, "note messages", pgx.RowTo[string], consumer.NoteSQL+`select message_id from fresh`, queue, ids)
 		if err != nil {
@@ -275,26 +272,25 @@ func leaveMark(ctx context.Context, tx pgx.Tx, m move, guest notification.Stream
 // would get the same message twice, as an account and as a guest, gets it once; a draft whose
 // account is gone is dropped.
 func (a *applyArgs) readdress(ctx context.Context, pool *pgxpool.Pool) error {
-	accounts := make(map[string]string)
-	var guest, account string
+	accounts := make(map[notification.Stream]notification.Stream)
+	var guest, account notification.Stream
 	err := pgpool.ForEach(ctx, pool, "look up accounts of guests", []any{&guest, &account}, func() error { accounts[guest] = account; return nil }, `
 		select g.name, coalesce(s.name, '') from streams g left join streams s on s.id = g.adopted_by
-		where g.name = any($1) and g.adopted_at is not null`, a.streams)
+		where g.name = any($1) and g.adopted_at is not null`, a.streams())
 	if err != nil {
 		return err
 	}
-	type place struct{ message, stream string }
+	for i, d := range a.drafts {
+		if account, ok := accounts[d.stream]; ok {
+			a.drafts[i].stream = account
+		}
+	}
 	taken := make(map[place]bool)
-	a.keep(func(message, stream string) (string, bool) {
-		if account, ok := accounts[stream]; ok {
-			stream = account
-		}
-		at := place{message, stream}
-		if stream == "" || taken[at] {
-			return "", false
-		}
+	a.drafts = slices.DeleteFunc(a.drafts, func(d draft) bool {
+		at := place{d.message, d.stream}
+		drop := d.stream == "" || taken[at]
 		taken[at] = true
-		return stream, true
+		return drop
 	})
 	return nil
 }

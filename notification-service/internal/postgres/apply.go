@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -164,7 +166,7 @@ func desks(ctx context.Context, pool *pgxpool.Pool, batch []Message) ([]notifica
 
 // applyOnce writes args, by the plain form if it can.
 func (s *Effects) applyOnce(ctx context.Context, queue string, batch []Message, args *applyArgs) ([]number, error) {
-	f, values := s.form(batch), s.values(queue, args)
+	f, values := s.form(batch), s.values(queue, batch, args)
 	numbers, err := s.write(ctx, f, values)
 	if err == nil && len(numbers) == 0 {
 		f.Checked = true
@@ -181,13 +183,21 @@ func (s *Effects) form(batch []Message) form {
 }
 
 // values returns those of all parameters, by their names.
-func (s *Effects) values(queue string, args *applyArgs) map[string]any {
-	owners, hashes := s.erased.hashes(args.streams...)
+func (s *Effects) values(queue string, batch []Message, args *applyArgs) map[string]any {
+	streams := args.streams()
+	owners, hashes := s.erased.hashes(streams...)
 	return map[string]any{
-		"queue": queue, "message_ids": args.ids, "about": args.about, "about_versions": args.aboutVersions,
-		"draft_messages": args.messageIDs, "streams": args.streams, "draft_ids": args.draftIDs, "types": args.types,
-		"reports": args.reports, "versions": args.versions, "data": args.data, "withheld": args.withheld, "now": args.now,
-		"owners": owners, "owner_hashes": hashes,
+		"queue":          queue,
+		"message_ids":    column(batch, func(m Message) string { return m.ID }),
+		"about":          idColumn(batch, func(m Message) uuid.UUID { return m.Value.Feed.ReportID }),
+		"about_versions": column(batch, func(m Message) int64 { return m.Value.Feed.ReportVersion }),
+		"draft_messages": args.messages(), "streams": streams, "reports": args.reports(), "now": args.now,
+		"draft_ids": idColumn(args.drafts, func(d draft) uuid.UUID { return d.id }),
+		"types":     column(args.drafts, func(d draft) string { return string(d.about.Type) }),
+		"versions":  column(args.drafts, func(d draft) int64 { return d.about.ReportVersion }),
+		"data":      column(args.drafts, func(d draft) json.RawMessage { return d.data }),
+		"withheld":  column(args.drafts, func(d draft) bool { return d.withheld }),
+		"owners":    owners, "owner_hashes": hashes,
 		"anonymous_kinds": email.AnonymousKinds, "anonymous": email.Anonymous,
 		"mail": email.Channel, "mail_after": s.options.MailDue, "mail_lifetime": email.Lifetime,
 		"notice_lane": email.NoticeLane, "notice_after": email.NoticeAfter, "officials": email.Officials,
@@ -199,11 +209,7 @@ func (s *Effects) values(queue string, args *applyArgs) map[string]any {
 // write executes one form of apply.sql.
 func (s *Effects) write(ctx context.Context, f form, values map[string]any) ([]number, error) {
 	st := statements[f]
-	rows, err := s.pool.Query(ctx, st.sql, st.args(values)...)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowToStructByPos[number])
+	return pgpool.Collect(ctx, s.pool, "write notifications", pgx.RowToStructByPos[number], st.sql, st.args(values)...)
 }
 
 // args returns the values of the statement's parameters, in the order of their numbers.

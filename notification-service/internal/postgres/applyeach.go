@@ -36,7 +36,7 @@ func (s *Effects) ApplyEach(ctx context.Context, queue string, batch []Message, 
 			return nil, effects, err
 		}
 		st := statements[s.form(one)]
-		sql[i] = consumer.Statement{SQL: st.sql, Args: st.args(s.values(queue, args[i]))}
+		sql[i] = consumer.Statement{SQL: st.sql, Args: st.args(s.values(queue, one, args[i]))}
 	}
 	numbers := make([][]number, len(batch))
 	applied, err = consumer.Each(ctx, s.pool, sql, func(i int, rows pgx.Rows) (has bool, err error) {

@@ -5,6 +5,8 @@
 package postgres
 
 import (
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -48,4 +50,22 @@ func New(pool *pgxpool.Pool, o Options) *DB {
 		Appearance: &Appearances{pool: pool},
 		Setup:      &Setups{pool: pool},
 	}
+}
+
+// column returns a value of each row, as a statement takes them for unnest.
+func column[Row, Value any](rows []Row, value func(Row) Value) []Value {
+	values := make([]Value, len(rows))
+	for i, row := range rows {
+		values[i] = value(row)
+	}
+	return values
+}
+
+// idColumn is column for ids, which pgx then encodes without a detour by their text. The zero
+// id is null.
+func idColumn[Row any](rows []Row, id func(Row) uuid.UUID) pgtype.FlatArray[pgtype.UUID] {
+	return column(rows, func(row Row) pgtype.UUID {
+		of := id(row)
+		return pgtype.UUID{Bytes: of, Valid: of != uuid.Nil}
+	})
 }

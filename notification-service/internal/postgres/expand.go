@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/email"
 	"github.com/cityconnect/cityconnect/notification-service/internal/webhook"
@@ -68,38 +67,21 @@ select (select count(*) from fresh), array(select distinct lane from written whe
 // ids are distinct, in one transaction, unless their messages were seen before.
 // It returns how many were, and the lanes in which something is due now.
 func (s *Endpoints) Expand(ctx context.Context, queue string, events []webhook.Event) (seen int, lanes []string, err error) {
-	var (
-		ids, types           = make([]string, len(events)), make([]string, len(events))
-		reports              = make(pgtype.FlatArray[pgtype.UUID], len(events))
-		versions, categories = make([]int64, len(events)), make([]int32, len(events))
-		longitudes           = make([]*float64, len(events))
-		latitudes            = make([]*float64, len(events))
-		bodies               = make([][]byte, len(events))
-		categoriesWere       = make([]int32, len(events))
-		longitudesWere       = make([]*float64, len(events))
-		latitudesWere        = make([]*float64, len(events))
-		private              = make([]bool, len(events))
-		traces               = make(pgtype.FlatArray[pgtype.UUID], len(events))
-		fresh                int
-	)
-	for i, e := range events {
-		ids[i], types[i] = e.MessageID, e.Type
-		reports[i] = pgtype.UUID{Bytes: e.ReportID, Valid: true}
-		versions[i], categories[i], bodies[i] = e.ReportVersion, e.CategoryID, e.Body
-		if e.Position != nil {
-			longitudes[i], latitudes[i] = &e.Position.Longitude, &e.Position.Latitude
-		}
-		if id, err := uuid.Parse(e.TraceID); err == nil { // the same 16 bytes, which a column of the type stores
-			traces[i] = pgtype.UUID{Bytes: id, Valid: true}
-		}
-		private[i] = e.Private
-		categoriesWere[i] = e.PreviousCategoryID
-		if e.PreviousPosition != nil {
-			longitudesWere[i], latitudesWere[i] = &e.PreviousPosition.Longitude, &e.PreviousPosition.Latitude
-		}
-	}
-	err = s.pool.QueryRow(ctx, expandSQL, queue, ids, types, reports, versions, categories, longitudes, latitudes, bodies,
-		categoriesWere, longitudesWere, latitudesWere, traces, private).Scan(&fresh, &lanes)
+	var fresh int
+	err = s.pool.QueryRow(ctx, expandSQL, queue,
+		column(events, func(e webhook.Event) string { return e.MessageID }),
+		column(events, func(e webhook.Event) string { return e.Type }),
+		idColumn(events, func(e webhook.Event) uuid.UUID { return e.ReportID }),
+		column(events, func(e webhook.Event) int64 { return e.ReportVersion }),
+		column(events, func(e webhook.Event) int32 { return e.CategoryID }),
+		column(events, func(e webhook.Event) *float64 { return longitude(e.Position) }),
+		column(events, func(e webhook.Event) *float64 { return latitude(e.Position) }),
+		column(events, func(e webhook.Event) []byte { return e.Body }),
+		column(events, func(e webhook.Event) int32 { return e.PreviousCategoryID }),
+		column(events, func(e webhook.Event) *float64 { return longitude(e.PreviousPosition) }),
+		column(events, func(e webhook.Event) *float64 { return latitude(e.PreviousPosition) }),
+		idColumn(events, traceOf),
+		column(events, func(e webhook.Event) bool { return e.Private })).Scan(&fresh, &lanes)
 	if err != nil {
 		return 0, nil, fmt.Errorf("expand events: %w", err)
 	}
@@ -109,6 +91,30 @@ func (s *Endpoints) Expand(ctx context.Context, queue string, events []webhook.E
 		}
 	}
 	return len(events) - fresh, lanes, nil
+}
+
+func longitude(p *webhook.Position) *float64 {
+	if p == nil {
+		return nil
+	}
+	return &p.Longitude
+}
+
+func latitude(p *webhook.Position) *float64 {
+	if p == nil {
+		return nil
+	}
+	return &p.Latitude
+}
+
+// traceOf returns the id of a trace as a column of the type uuid stores it: it has the same
+// 16 bytes. It is the zero id if there is none.
+func traceOf(e webhook.Event) uuid.UUID {
+	id, err := uuid.Parse(e.TraceID)
+	if err != nil {
+		return uuid.Nil
+	}
+	return id
 }
 
 // Targets returns those of the endpoints that exist, with what sending needs: an earlier

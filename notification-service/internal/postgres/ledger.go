@@ -46,9 +46,7 @@ func (s *Ledger) DueLanes(ctx context.Context, channel string) ([]string, error)
 // of new ones. All do so in the same order, so that two never wait for one
 // another.
 func (s *Ledger) Lease(ctx context.Context, channel string, owner uuid.UUID, lanes []string, ttl time.Duration) ([]ledger.LeasedLane, error) {
-	return pgpool.Collect(ctx, s.pool, "lease lanes", func(row pgx.CollectableRow) (l ledger.LeasedLane, err error) {
-		return l, row.Scan(&l.Name, &l.Rate, &l.Failures, &l.FailingFor, &l.OpenFor)
-	}, `
+	return pgpool.Collect(ctx, s.pool, "lease lanes", pgx.RowToStructByPos[ledger.LeasedLane], `
 		insert into lanes as l (channel, lane, owner, lease_until)
 		select $1, name, $2, now() + $4 from unnest($3::text[]) as n (name) order by name collate "C"
 		on conflict (channel, lane) do update set owner = excluded.owner, lease_until = excluded.lease_until
@@ -81,16 +79,16 @@ cross join lateral (
 
 // Claim returns due deliveries of leased lanes, without those in hand.
 func (s *Ledger) Claim(ctx context.Context, channel string, claims []ledger.Claim, inHand []int64) ([]ledger.Delivery, error) {
-	lanes, amounts, byReport := make([]string, len(claims)), make([]int, len(claims)), make([]bool, len(claims))
-	for i, c := range claims {
-		lanes[i], amounts[i], byReport[i] = c.Lane, c.Limit, c.ByReport
-	}
 	if inHand == nil {
 		inHand = []int64{} // null is unequal to nothing
 	}
 	return pgpool.Collect(ctx, s.pool, "claim deliveries", func(row pgx.CollectableRow) (d ledger.Delivery, err error) {
 		return d, row.Scan(&d.ID, &d.Lane, &d.Target, &d.MessageID, &d.Kind, &d.Body, &d.Attempts, &d.Retries, &d.Uncertain, &d.Remaining, &d.TraceID)
-	}, claimSQL, freshPlan, channel, lanes, amounts, byReport, inHand, orderedFor, ledger.ClassUncertain)
+	}, claimSQL, freshPlan, channel,
+		column(claims, func(c ledger.Claim) string { return c.Lane }),
+		column(claims, func(c ledger.Claim) int { return c.Limit }),
+		column(claims, func(c ledger.Claim) bool { return c.ByReport }),
+		inHand, orderedFor, ledger.ClassUncertain)
 }
 
 // recordOutcomesSQL leaves alone deliveries that are cancelled or have this outcome
@@ -130,61 +128,27 @@ on conflict do nothing`
 
 // Record writes outcomes and lanes down, in one transaction.
 func (s *Ledger) Record(ctx context.Context, channel string, owner uuid.UUID, outcomes []ledger.Outcome, lanes []ledger.LaneState) error {
-	var o outcomeColumns
-	for _, outcome := range outcomes {
-		o.add(outcome)
-	}
-	var l laneColumns
-	for _, lane := range lanes {
-		l.add(lane)
-	}
 	return pgpool.Exec(ctx, s.pool, "record outcomes", recordOutcomesSQL, freshPlan,
-		o.ids, o.attempts, o.states, o.delays, o.sent, o.retried, o.classes, o.statuses, o.errors, o.responses, o.at, o.durations,
-		channel, owner, l.names, l.rates, l.failures, l.failing, l.open, l.succeeded, l.failed)
-}
-
-// outcomeColumns are outcomes as recordOutcomesSQL takes them.
-type outcomeColumns struct {
-	ids                                []int64
-	attempts, statuses                 []int
-	states, classes, errors, responses []string
-	delays                             []float64 // in seconds
-	sent, retried                      []bool
-	at                                 []time.Time
-	durations                          []int64 // in milliseconds
-}
-
-func (c *outcomeColumns) add(o ledger.Outcome) {
-	c.ids = append(c.ids, o.ID)
-	c.attempts = append(c.attempts, o.Attempts)
-	c.statuses = append(c.statuses, o.Answer.Status)
-	c.states = append(c.states, string(o.State))
-	c.classes = append(c.classes, o.Answer.Class)
-	c.errors = append(c.errors, o.Answer.Error)
-	c.responses = append(c.responses, o.Answer.Response)
-	c.delays = append(c.delays, o.Delay.Seconds())
-	c.sent = append(c.sent, o.Sent)
-	c.retried = append(c.retried, o.Retried)
-	c.at = append(c.at, o.Answer.At)
-	c.durations = append(c.durations, o.Answer.Duration.Milliseconds())
-}
-
-// laneColumns are lanes as recordOutcomesSQL takes them.
-type laneColumns struct {
-	names                      []string
-	rates, open                []float64
-	failures                   []int
-	failing, succeeded, failed []bool
-}
-
-func (c *laneColumns) add(l ledger.LaneState) {
-	c.names = append(c.names, l.Name)
-	c.rates = append(c.rates, l.Rate)
-	c.open = append(c.open, l.OpenFor.Seconds())
-	c.failures = append(c.failures, l.Failures)
-	c.failing = append(c.failing, l.Failing)
-	c.succeeded = append(c.succeeded, l.Succeeded)
-	c.failed = append(c.failed, l.Failed)
+		column(outcomes, func(o ledger.Outcome) int64 { return o.ID }),
+		column(outcomes, func(o ledger.Outcome) int { return o.Attempts }),
+		column(outcomes, func(o ledger.Outcome) string { return string(o.State) }),
+		column(outcomes, func(o ledger.Outcome) float64 { return o.Delay.Seconds() }),
+		column(outcomes, func(o ledger.Outcome) bool { return o.Sent }),
+		column(outcomes, func(o ledger.Outcome) bool { return o.Retried }),
+		column(outcomes, func(o ledger.Outcome) string { return o.Answer.Class }),
+		column(outcomes, func(o ledger.Outcome) int { return o.Answer.Status }),
+		column(outcomes, func(o ledger.Outcome) string { return o.Answer.Error }),
+		column(outcomes, func(o ledger.Outcome) string { return o.Answer.Response }),
+		column(outcomes, func(o ledger.Outcome) time.Time { return o.Answer.At }),
+		column(outcomes, func(o ledger.Outcome) int64 { return o.Answer.Duration.Milliseconds() }),
+		channel, owner,
+		column(lanes, func(l ledger.LaneState) string { return l.Name }),
+		column(lanes, func(l ledger.LaneState) float64 { return l.Rate }),
+		column(lanes, func(l ledger.LaneState) int { return l.Failures }),
+		column(lanes, func(l ledger.LaneState) bool { return l.Failing }),
+		column(lanes, func(l ledger.LaneState) float64 { return l.OpenFor.Seconds() }),
+		column(lanes, func(l ledger.LaneState) bool { return l.Succeeded }),
+		column(lanes, func(l ledger.LaneState) bool { return l.Failed }))
 }
 
 // Withdraw holds or cancels a portion of what waits in the lanes, the last ones

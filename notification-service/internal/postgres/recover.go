@@ -169,22 +169,18 @@ func missedEvents(ctx context.Context, tx pgx.Tx, id, after, before uuid.UUID, l
 	if err := pgpool.Exec(ctx, tx, "lock moderated reports", `lock table moderated_reports in row share mode`); err != nil {
 		return after, nil, err
 	}
-	rows, err := tx.Query(ctx, `select id, message_id, data `+missedSQL+` and id <> $2 order by id limit $6`,
-		freshPlan, e.ID.String(), after, before, orEmpty(e.Filter.Types), orEmpty(e.Filter.Categories), limit)
-	if err != nil {
-		return after, nil, fmt.Errorf("find missed events: %w", err)
-	}
 	last = after
 	var messageID string
 	var data notification.Data
-	_, err = pgx.ForEachRow(rows, []any{&last, &messageID, &data}, func() error {
+	err = pgpool.ForEach(ctx, tx, "find missed events", []any{&last, &messageID, &data}, func() error {
 		event, err := webhook.EventOfData(messageID, &data)
 		events = append(events, event)
 		data = notification.Data{}
 		return err
-	})
+	}, `select id, message_id, data `+missedSQL+` and id <> $2 order by id limit $6`,
+		freshPlan, e.ID.String(), after, before, orEmpty(e.Filter.Types), orEmpty(e.Filter.Categories), limit)
 	if err != nil {
-		return after, nil, fmt.Errorf("find missed events: %w", err)
+		return after, nil, err
 	}
 	return last, events, nil
 }
@@ -204,18 +200,15 @@ func addDeliveries(ctx context.Context, tx pgx.Tx, endpoint uuid.UUID, events []
 	if len(events) == 0 {
 		return nil
 	}
-	var ids, types []string
-	var reports []uuid.UUID
-	var versions []int64
-	var bodies [][]byte
-	for _, e := range events {
-		ids, types, bodies = append(ids, e.MessageID), append(types, e.Type), append(bodies, e.Body)
-		reports, versions = append(reports, e.ReportID), append(versions, e.ReportVersion)
-	}
 	return pgpool.Exec(ctx, tx, "write missed deliveries", `
 		insert into deliveries (channel, lane, target, message_id, kind, report_id, report_version, body, not_after)
 		select 'webhook', $1, $1, e.*, now() + $7
 		from unnest($2::text[], $3::text[], $4::uuid[], $5::bigint[], $6::bytea[]) as e
 		on conflict do nothing`,
-		endpoint.String(), ids, types, reports, versions, bodies, webhook.Lifetime)
+		endpoint.String(),
+		column(events, func(e webhook.Event) string { return e.MessageID }),
+		column(events, func(e webhook.Event) string { return e.Type }),
+		idColumn(events, func(e webhook.Event) uuid.UUID { return e.ReportID }),
+		column(events, func(e webhook.Event) int64 { return e.ReportVersion }),
+		column(events, func(e webhook.Event) []byte { return e.Body }), webhook.Lifetime)
 }

@@ -25,11 +25,13 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+	"iter"
 	"math/rand/v2"
 	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/cityconnect/cityconnect/platform/event"
 )
@@ -112,6 +114,16 @@ type Counter struct {
 
 // NewCounter returns a Counter on vec.
 func NewCounter(vec *prometheus.CounterVec) *Counter { return &Counter{vec: vec} }
+
+// Counted registers a counter with one label, whose values begin at 0 to compare with, and
+// returns the Counter on it.
+func Counted(reg prometheus.Registerer, name, label string, values iter.Seq[string], help string) *Counter {
+	vec := promauto.With(reg).NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
+	for value := range values {
+		vec.WithLabelValues(value)
+	}
+	return NewCounter(vec)
+}
 
 // Add counts an event that a person had.
 func (c *Counter) Add(person string, labels ...string) {

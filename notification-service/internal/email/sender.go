@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/rs/zerolog"
 	gomail "github.com/wneessen/go-mail"
 
@@ -58,22 +59,13 @@ type Sender struct {
 
 // NewSender returns a Sender whose mails relay takes.
 func NewSender(cfg *Config, store DraftStore, keys *Keys, relay *Relay, reg prometheus.Registerer, log zerolog.Logger) *Sender {
-	factory := promauto.With(reg)
-	s := &Sender{config: cfg, store: store, keys: keys, relay: relay, log: log}
-	cancelled := factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "mails_cancelled_total", Help: "Mails cancelled before sending, by reason; counted once those of 20 people or more are.",
-	}, []string{"reason"})
-	refused := factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "mails_refused_total", Help: "Mails that the mail server refused, counted once those of 20 people or more are. Those of the classes policy and unclear are retried, and are for operators to look at.",
-	}, []string{"class"})
-	for _, reason := range reasons {
-		cancelled.WithLabelValues(reason)
+	return &Sender{
+		config: cfg, store: store, keys: keys, relay: relay, log: log,
+		cancelled: crowd.Counted(reg, "mails_cancelled_total", "reason", maps.Values(reasons),
+			"Mails cancelled before sending, by reason; counted once those of 20 people or more are."),
+		refused: crowd.Counted(reg, "mails_refused_total", "class", slices.Values([]string{classAddress, classPolicy, classUnclear, classRefused, ledger.ClassUncertain}),
+			"Mails that the mail server refused, counted once those of 20 people or more are. Those of the classes policy and unclear are retried, and are for operators to look at."),
 	}
-	for _, class := range []string{classAddress, classPolicy, classUnclear, classRefused, ledger.ClassUncertain} {
-		refused.WithLabelValues(class) // 0 is a value to compare with
-	}
-	s.cancelled, s.refused = crowd.NewCounter(cancelled), crowd.NewCounter(refused)
-	return s
 }
 
 // reasons are the words for why a mail is cancelled.

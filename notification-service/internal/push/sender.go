@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +17,6 @@ import (
 	webpush "github.com/SherClockHolmes/webpush-go"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/rs/zerolog"
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/crowd"
@@ -76,22 +77,13 @@ type Sender struct {
 
 // NewSender returns a Sender whose requests client makes.
 func NewSender(cfg *Config, store Store, keys *Keys, client *http.Client, reg prometheus.Registerer, log zerolog.Logger) *Sender {
-	factory := promauto.With(reg)
-	s := &Sender{config: cfg, store: store, keys: keys, client: client, log: log}
-	cancelled := factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "pushes_cancelled_total", Help: "Pushes cancelled before sending, by reason; counted once those to 20 devices or more are.",
-	}, []string{"reason"})
-	refused := factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "pushes_refused_total", Help: "Pushes that a push service refused, counted once those to 20 devices or more are. Those of class vapid are for operators to look at: it does not take the city's key.",
-	}, []string{"class"})
-	for _, reason := range reasons {
-		cancelled.WithLabelValues(reason) // 0 is a value to compare with
+	return &Sender{
+		config: cfg, store: store, keys: keys, client: client, log: log,
+		cancelled: crowd.Counted(reg, "pushes_cancelled_total", "reason", maps.Values(reasons),
+			"Pushes cancelled before sending, by reason; counted once those to 20 devices or more are."),
+		refused: crowd.Counted(reg, "pushes_refused_total", "class", slices.Values([]string{classVAPID, classRefused}),
+			"Pushes that a push service refused, counted once those to 20 devices or more are. Those of class vapid are for operators to look at: it does not take the city's key."),
 	}
-	for _, class := range []string{classVAPID, classRefused} {
-		refused.WithLabelValues(class)
-	}
-	s.cancelled, s.refused = crowd.NewCounter(cancelled), crowd.NewCounter(refused)
-	return s
 }
 
 // errGone says that a push service no longer knows a device.

@@ -44,16 +44,13 @@ func ParseAddress(given string) (string, error) {
 	return address, nil
 }
 
-// hosts have lanes of their own name, because they have too many people for the name
+// Hosts have lanes of their own name, because they have too many people for the name
 // to reveal one of them. Other hosts have a lane by a hash.
-var hosts = []string{
+var Hosts = []string{
 	"gmail.com", "googlemail.com", "yahoo.com", "yahoo.co.id", "ymail.com", "rocketmail.com", "outlook.com", "outlook.co.id",
 	"hotmail.com", "live.com", "msn.com", "icloud.com", "me.com", "mac.com", "aol.com", "proton.me", "protonmail.com",
 	"gmx.com", "gmx.de", "gmx.net", "web.de", "mail.ru", "yandex.com", "yandex.ru", "zoho.com", "fastmail.com", "telkom.net",
 }
-
-// Hosts returns the hosts that have lanes of their own name.
-func Hosts() []string { return slices.Clone(hosts) }
 
 // host returns the part of an address behind the @, in lower case.
 func host(address string) string {
@@ -65,7 +62,7 @@ func host(address string) string {
 // is not named, because it may name them.
 func (k *Keys) Lane(address string) string {
 	name := host(address)
-	if slices.Contains(hosts, name) {
+	if slices.Contains(Hosts, name) {
 		return name
 	}
 	return "host-" + encode(k.hash(k.macs[0], "host", name)[:5])

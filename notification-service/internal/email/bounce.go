@@ -19,8 +19,9 @@ import (
 // some servers send back all of it.
 const MaxBounce = 64 << 10
 
-// complaint stands in place of a code for a reader who called our mail spam.
-const complaint = "complaint"
+// Complaint stands in place of a code for a reader who called our mail spam, which is no
+// fault of a server.
+const Complaint = "complaint"
 
 // undefinedStatus is "other or undefined status" (RFC 3463 section 3.1).
 const undefinedStatus = "5.0.0"
@@ -37,7 +38,7 @@ type Bounce struct {
 }
 
 // Complaint reports whether the reader called the mail spam.
-func (b Bounce) Complaint() bool { return b.Code == complaint }
+func (b Bounce) Complaint() bool { return b.Code == Complaint }
 
 // ErrNoBounce says that a message is not a bounce of ours: an automatic answer of
 // somebody on holiday, a notice that a mail is late, or a forgery.
@@ -92,7 +93,7 @@ func (k *Keys) ParseBounce(raw io.Reader) (Bounce, error) {
 		if !strings.EqualFold(value(fields.Get("Feedback-Type")), "abuse") {
 			return Bounce{}, ErrNoBounce
 		}
-		b.Code = complaint
+		b.Code = Complaint
 	case part != nil:
 		b.Code = codeOfStatus(part.Body)
 	case fromServer(root):

@@ -153,16 +153,6 @@ type Contact struct {
 	Quiet    *ledger.Quiet // nil is none
 }
 
-// Wants reports whether the reader is written to about notifications of kind.
-func (c *Contact) Wants(kind string) bool {
-	for _, k := range c.Kinds {
-		if k == kind {
-			return true
-		}
-	}
-	return false
-}
-
 // A Window is the part of a stream that a digest is about: the numbers above
 // After, up to To.
 type Window struct {

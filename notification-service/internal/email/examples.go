@@ -68,10 +68,7 @@ func Examples(language wording.Language) (map[string]string, error) {
 		t := mailText{
 			Language: language, PublicURL: "https://city.example.org", City: "Kota Bogor", Zone: jakarta,
 			Links: config.CityLinks{Privacy: "https://city.example.org/privacy", Imprint: "https://city.example.org/imprint"},
-			Total: of.total, WithheldItems: of.withheld, Called: of.called, Code: "480213", Unsubscribe: "https://city.example.org/u/token",
-		}
-		if kind != Code {
-			t.Code = ""
+			Total: of.total, WithheldItems: of.withheld, Called: of.called,
 		}
 		for _, data := range of.items {
 			encoded, err := json.Marshal(data)
@@ -97,16 +94,16 @@ func Examples(language wording.Language) (map[string]string, error) {
 // addExample adds what mails have that are not about notifications.
 func (t *mailText) addExample(kind string, notice *Notice, firm *event.FirmNotice) error {
 	switch kind {
-	case Code, Proof, Overdue, EndpointDisabled, EndpointFailing, TargetDiffers, FirmAsked, FirmReminded, FirmEnded:
-		t.Unsubscribe = ""
-	}
-	switch kind {
+	case Code:
+		t.Code = "480213"
 	case Proof:
 		return t.addProof("token")
 	case Overdue, EndpointDisabled, EndpointFailing, TargetDiffers:
 		return t.addNotice(notice)
 	case FirmAsked, FirmReminded, FirmEnded:
 		return t.addFirm(firm, "token")
+	default:
+		t.Unsubscribe = "https://city.example.org/u/token"
 	}
 	return nil
 }

@@ -234,35 +234,22 @@ func (s *Sender) compose(ctx context.Context, d *ledger.Delivery, draft Draft, z
 	switch d.Kind {
 	case Overdue, EndpointDisabled, EndpointFailing, TargetDiffers:
 		t.Language = wording.Language(s.config.NoticesLanguage)
-		if err := t.addNotice(draft.Notice); err != nil {
-			return nil, err
-		}
+		err = t.addNotice(draft.Notice)
 	case FirmAsked, FirmReminded, FirmEnded:
 		t.Language = wording.Language(s.config.NoticesLanguage)
-		if address, err = s.addFirm(&t, draft.Firm); err != nil {
-			return nil, err
-		}
+		address, err = s.addFirm(&t, draft.Firm)
 	case Code:
-		var body SealedCode
-		if err := json.Unmarshal(d.Body, &body); err != nil {
-			return nil, fmt.Errorf("read code: %w", err)
-		}
-		if t.Code, err = s.keys.Open(draft.Contact.ID, body.Code); err != nil {
-			return nil, err
-		}
+		t.Code, err = s.openCode(d, draft)
 	case Proof:
-		if err := s.addProof(&t, d, draft); err != nil {
-			return nil, err
+		var token string
+		if token, err = s.openCode(d, draft); err == nil {
+			err = t.addProof(token)
 		}
 	default:
-		for _, item := range draft.Items {
-			if err := t.add(item); err != nil {
-				return nil, err
-			}
-		}
-		if t.Unsubscribe, err = s.unsubscribeURL(ctx, d.Kind, draft); err != nil {
-			return nil, err
-		}
+		err = s.addItems(ctx, &t, d, draft)
+	}
+	if err != nil {
+		return nil, err
 	}
 	written, err := write(layoutOf(d.Kind, draft.Called), &t)
 	if err != nil {
@@ -312,17 +299,24 @@ func (s *Sender) addFirm(t *mailText, f *event.FirmNotice) (address string, err 
 	return s.keys.Open(f.JobID, f.Mailbox)
 }
 
-// addProof adds the link that proves a caller's address.
-func (s *Sender) addProof(t *mailText, d *ledger.Delivery, draft Draft) error {
+// openCode returns the code, or the token, that proves an address.
+func (s *Sender) openCode(d *ledger.Delivery, draft Draft) (string, error) {
 	var body SealedCode
 	if err := json.Unmarshal(d.Body, &body); err != nil {
-		return fmt.Errorf("read proof: %w", err)
+		return "", fmt.Errorf("read code: %w", err)
 	}
-	token, err := s.keys.Open(draft.Contact.ID, body.Code)
-	if err != nil {
-		return err
+	return s.keys.Open(draft.Contact.ID, body.Code)
+}
+
+// addItems adds notifications, and how to have no more mails about such.
+func (s *Sender) addItems(ctx context.Context, t *mailText, d *ledger.Delivery, draft Draft) (err error) {
+	for _, item := range draft.Items {
+		if err := t.add(item); err != nil {
+			return err
+		}
 	}
-	return t.addProof(token)
+	t.Unsubscribe, err = s.unsubscribeURL(ctx, d.Kind, draft)
+	return err
 }
 
 // unsubscribeURL returns the address that ends mails of this kind. Each contact

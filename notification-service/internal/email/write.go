@@ -202,37 +202,32 @@ func write(kind string, t *mailText) (written, error) {
 		return text
 	}
 	p.Subject, p.Heading, p.Intro = say(kind+".subject"), say(kind+".heading"), say(kind+".intro")
+	button, url, footer := "report", of.Item.URL, "notification"
 	switch kind {
 	case Code:
-		p.Footer = say("footer.code")
+		url, footer = "", "code"
 	case Proof:
-		p.Button = &link{say("button.proof"), t.Proof}
-		p.Footer = say("footer.proof")
+		button, url, footer = "proof", t.Proof, "proof"
 	case FirmAsked, FirmReminded:
-		p.Button = &link{say("button.job"), t.Job}
-		p.Footer = say("footer.firm")
+		button, url, footer = "job", t.Job, "firm"
 	case FirmEnded:
-		p.Footer = say("footer.firm")
+		url, footer = "", "firm"
 	case callerNews:
-		if t.Shown {
-			p.Button = &link{say("button.report"), of.Item.URL}
+		if footer = "caller"; !t.Shown {
+			url = ""
 		}
-		p.Footer = say("footer.caller")
 	case Overdue:
-		p.Button = &link{say("button.queue"), t.PublicURL + "/queue?overdue=1&order=due&status=all"}
-		p.Footer = say("footer.notice")
+		button, url, footer = "queue", t.PublicURL+"/queue?overdue=1&order=due&status=all", "notice"
 	case EndpointDisabled, EndpointFailing:
-		p.Button = &link{say("button.webhooks"), t.PublicURL + "/ops/webhooks"}
-		p.Footer = say("footer.notice")
+		button, url, footer = "webhooks", t.PublicURL+"/ops/webhooks", "notice"
 	case TargetDiffers:
-		p.Button = &link{say("button.back_office"), t.PublicURL + "/ops/back-office"}
-		p.Footer = say("footer.notice")
+		button, url, footer = "back_office", t.PublicURL+"/ops/back-office", "notice"
 	case Anonymous, Digest:
-		p.Button = &link{say("button.mine"), t.PublicURL + "/mine"}
-		p.Footer = say("footer." + kind)
-	default:
-		p.Button = &link{say("button.report"), of.Item.URL}
-		p.Footer = say("footer.notification")
+		button, url, footer = "mine", t.PublicURL+"/mine", kind
+	}
+	p.Footer = say("footer." + footer)
+	if url != "" {
+		p.Button = &link{say("button." + button), url}
 	}
 	if kind == Digest && (of.Left > 0 || of.Withheld > 0) {
 		p.More = say("digest.more")

@@ -98,7 +98,7 @@ func (s *Mails) addNotification(ctx context.Context, draft *email.Draft, stream 
 	switch {
 	case err != nil:
 		return err
-	case !item.Withheld && !draft.Contact.Wants(kind):
+	case !item.Withheld && !slices.Contains(draft.Contact.Kinds, kind):
 		return ledger.ErrUnwanted
 	}
 	draft.Items, draft.Total = []wording.Item{item}, 1
@@ -219,7 +219,7 @@ func (s *Mails) MailRefused(ctx context.Context, b email.Bounce) (burst bool, er
 			}
 			if burst {
 				_, err = tx.Exec(ctx, `update mail_bounces set ours = true where hard and code <> $2 and at > now() - $1::interval`,
-					email.BurstPeriod, complaint)
+					email.BurstPeriod, email.Complaint)
 				if err != nil {
 					return err
 				}
@@ -263,7 +263,7 @@ func isBurst(ctx context.Context, tx pgx.Tx) (burst bool, err error) {
 		    and l.target not in (select target from refused)
 		)
 		select count(*) >= $2 and count(*) >= (select count(*) from taken) from refused`,
-		email.BurstPeriod, email.BurstSize, complaint).Scan(&burst)
+		email.BurstPeriod, email.BurstSize, email.Complaint).Scan(&burst)
 	return burst, err
 }
 
@@ -296,9 +296,6 @@ func takeBack(ctx context.Context, q interface {
 	return err
 }
 
-// complaint is the code of a reader who called a mail spam: no fault of a server.
-const complaint = "complaint"
-
 // MailFigures returns what operators may know of mails. Hosts where few people
 // have an address are counted together, and so are lanes of codes with those of
 // their hosts.
@@ -308,7 +305,7 @@ func (s *Mails) MailFigures(ctx context.Context, rounding *crowd.Rounding) (emai
 	err := s.pool.QueryRow(ctx, `
 		select now(), array(
 		  select lane from contacts where lane = any($1) and state <> 'unverified'
-		  group by lane having count(*) >= $2 order by lane)`, email.Hosts(), crowd.Size).Scan(&now, &named)
+		  group by lane having count(*) >= $2 order by lane)`, email.Hosts, crowd.Size).Scan(&now, &named)
 	if err != nil {
 		return email.Figures{}, fmt.Errorf("count contacts by host: %w", err)
 	}

@@ -46,20 +46,13 @@ func (s *Callers) Get(ctx context.Context, report uuid.UUID) (c email.Caller, er
 // queues another mail only if the last one was due an hour ago or earlier. Another address takes the place of one that is
 // not proven.
 func (s *Callers) Set(ctx context.Context, caller notification.Reader, report uuid.UUID, c email.Contact, hashes [][]byte, proof Proof) (email.Caller, error) {
-	if _, err := s.streams.View(ctx, caller); err != nil { // the caller is new
-		return email.Caller{}, err
-	}
 	kept := email.Caller{State: email.Unverified, Language: c.Language}
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		stream, err := lockStream(ctx, tx, caller)
-		if err != nil {
-			return err
-		}
+	err := s.streams.change(ctx, caller, func(tx pgx.Tx, stream int64) error {
 		var id uuid.UUID
 		var mac []byte
 		var state email.State
 		var mailed bool
-		err = tx.QueryRow(ctx, `
+		err := tx.QueryRow(ctx, `
 			select c.id, c.address_mac, c.state, coalesce(k.mailed_at > now() - $2::interval, false)
 			from contacts c left join callers k on k.contact_id = c.id where c.stream_id = $1 for update of c`, stream, email.ProofPause).
 			Scan(&id, &mac, &state, &mailed)

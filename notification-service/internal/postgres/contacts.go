@@ -52,16 +52,8 @@ func (s *Contacts) Get(ctx context.Context, reader notification.Reader) (email.C
 // contact, which has to be proven, and ends the mails that wait for the old one; the
 // reader's preferences are kept.
 func (s *Contacts) Set(ctx context.Context, reader notification.Reader, c email.Contact, hashes [][]byte) (email.Contact, error) {
-	if _, err := s.streams.View(ctx, reader); err != nil { // the reader may be new
-		return email.Contact{}, err
-	}
 	var kept email.Contact
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		// Changes of a reader's preferences wait for one another, at all replicas.
-		stream, err := lockStream(ctx, tx, reader)
-		if err != nil {
-			return err
-		}
+	err := s.streams.change(ctx, reader, func(tx pgx.Tx, stream int64) error {
 		before, err := readContact(ctx, tx, `
 			delete from contacts c where stream_id = $1 and address_mac <> all($2::bytea[]) returning `+contactColumns, stream, hashes)
 		if err != nil && !errors.Is(err, email.ErrNoAddress) {
@@ -83,6 +75,21 @@ func (s *Contacts) Set(ctx context.Context, reader notification.Reader, c email.
 		return moveDigest(ctx, tx, stream)
 	})
 	return kept, err
+}
+
+// change lets do change what reader, who may be new, has chosen. Changes of a reader's
+// preferences wait for one another, at all replicas.
+func (s *Streams) change(ctx context.Context, reader notification.Reader, do func(tx pgx.Tx, stream int64) error) error {
+	if _, err := s.View(ctx, reader); err != nil {
+		return err
+	}
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		stream, err := lockStream(ctx, tx, reader)
+		if err != nil {
+			return err
+		}
+		return do(tx, stream)
+	})
 }
 
 // lockStream returns the number of reader's own stream, locked against other changes

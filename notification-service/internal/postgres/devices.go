@@ -48,14 +48,7 @@ func (s *Devices) List(ctx context.Context, reader notification.Reader) ([]push.
 // change. A device of another reader becomes reader's, who uses the browser now. The
 // error is push.ErrTooManyDevices if reader has the maximum.
 func (s *Devices) Add(ctx context.Context, reader notification.Reader, d push.Device, hashes [][]byte) (kept push.Device, added bool, err error) {
-	if _, err := s.streams.View(ctx, reader); err != nil { // the reader may be new
-		return push.Device{}, false, err
-	}
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		stream, err := lockStream(ctx, tx, reader)
-		if err != nil {
-			return err
-		}
+	err = s.streams.change(ctx, reader, func(tx pgx.Tx, stream int64) error {
 		known, err := readDevices(ctx, tx, `
 			update push_subscriptions p set language = $3, user_agent = $4 where stream_id = $1 and endpoint_mac = any($2::bytea[])
 			returning `+deviceColumns, stream, hashes, d.Language, d.Label)

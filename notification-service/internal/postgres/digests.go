@@ -45,14 +45,7 @@ func (s *Digests) Settings(ctx context.Context, reader notification.Reader) (ema
 // Set keeps when reader gets digests. The first covers the notifications from now on.
 // It returns email.ErrNoAddress if reader has no contact.
 func (s *Digests) Set(ctx context.Context, reader notification.Reader, settings email.DigestSettings) error {
-	if _, err := s.streams.View(ctx, reader); err != nil {
-		return err
-	}
-	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		stream, err := lockStream(ctx, tx, reader)
-		if err != nil {
-			return err
-		}
+	return s.streams.change(ctx, reader, func(tx pgx.Tx, stream int64) error {
 		if settings.Frequency == email.Off {
 			return pgpool.Exec(ctx, tx, "end digest", `delete from digests where stream_id = $1`, stream)
 		}

@@ -34,14 +34,10 @@ func (s *Mails) Draft(ctx context.Context, d *ledger.Delivery) (email.Draft, err
 	switch d.Kind {
 	case email.Overdue:
 		return s.draftOverdue(ctx, d)
-	case email.EndpointDisabled:
-		return s.draftDisabled(ctx, d)
-	case email.EndpointFailing:
-		return s.draftFailing(ctx, d)
+	case email.EndpointDisabled, email.EndpointFailing, email.TargetDiffers:
+		return s.draftEndpoint(ctx, d)
 	case email.FirmAsked, email.FirmReminded, email.FirmEnded:
 		return s.draftFirm(ctx, d)
-	case email.TargetDiffers:
-		return s.draftDiffering(ctx, d)
 	}
 	id, err := uuid.Parse(d.Target)
 	if err != nil {

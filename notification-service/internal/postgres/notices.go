@@ -44,33 +44,24 @@ func (s *Mails) draftOverdue(ctx context.Context, d *ledger.Delivery) (draft ema
 // may contain a secret.
 const hostSQL = `coalesce(nullif(description, ''), substring(url from '^[a-z]+://([^/?#]+)'))`
 
-// draftDisabled returns what operators call an endpoint, if it still is disabled.
-func (s *Mails) draftDisabled(ctx context.Context, d *ledger.Delivery) (email.Draft, error) {
-	return s.draftEndpoint(ctx, d, `
-		select `+hostSQL+`, state_reason, 0, now() from webhook_endpoints where id = $1 and state = 'disabled'`)
+// noticedSQL finds what operators call an endpoint or a target, why it is disabled, and in how
+// many hours it is about to be, if what a notice of the kind says still is so.
+var noticedSQL = map[string]string{
+	email.EndpointDisabled: `select ` + hostSQL + `, state_reason, 0, now() from webhook_endpoints where id = $1 and state = 'disabled'`,
+	email.EndpointFailing: `
+		select ` + hostSQL + `, '', greatest(round(extract(epoch from disable_at - now()) / 3600), 0)::int, now()
+		from webhook_endpoints where id = $1 and disable_at is not null`,
+	email.TargetDiffers: `select name, '', 0, now() from open311_targets where id = $1 and mailed`,
 }
 
-// draftFailing returns what operators call an endpoint, and in how many hours it is about
-// to be disabled, if it is still failing.
-func (s *Mails) draftFailing(ctx context.Context, d *ledger.Delivery) (email.Draft, error) {
-	return s.draftEndpoint(ctx, d, `
-		select `+hostSQL+`, '', greatest(round(extract(epoch from disable_at - now()) / 3600), 0)::int, now()
-		from webhook_endpoints where id = $1 and disable_at is not null`)
-}
-
-// draftDiffering returns what operators call a target of Open311, if reports still differ there.
-func (s *Mails) draftDiffering(ctx context.Context, d *ledger.Delivery) (email.Draft, error) {
-	return s.draftEndpoint(ctx, d, `select name, '', 0, now() from open311_targets where id = $1 and mailed`)
-}
-
-// draftEndpoint returns the notice of an endpoint that sql finds.
-func (s *Mails) draftEndpoint(ctx context.Context, d *ledger.Delivery, sql string) (draft email.Draft, err error) {
+// draftEndpoint returns the notice of an endpoint or a target.
+func (s *Mails) draftEndpoint(ctx context.Context, d *ledger.Delivery) (draft email.Draft, err error) {
 	var body email.NoticedEndpoint
 	if err := json.Unmarshal(d.Body, &body); err != nil {
 		return draft, fmt.Errorf("read endpoint of a notice: %w", err)
 	}
 	var notice email.Notice
-	err = s.pool.QueryRow(ctx, sql, body.ID).Scan(&notice.Endpoint, &notice.Reason, &notice.Hours, &draft.Now)
+	err = s.pool.QueryRow(ctx, noticedSQL[d.Kind], body.ID).Scan(&notice.Endpoint, &notice.Reason, &notice.Hours, &draft.Now)
 	if err = pgpool.Found(err, "read webhook of a notice", ledger.ErrEmpty); err != nil {
 		return draft, err
 	}

@@ -160,21 +160,21 @@ func Of(m event.Message, recipient string) *Effect {
 			effect.Public, effect.Feed.Private, effect.Feed.Action = true, false, event.Hidden
 		}
 	}
+	stream := Officials
 	switch {
 	case m.Key() == event.ReportCreatedKey, m.Key() == event.ReportOverdueKey, m.Key() == event.DisputedKey:
-		effect.draft[0] = Draft{Stream: Officials, ID: NewID(), Data: data, Withheld: effect.Withheld}
-		effect.Drafts = effect.draft[:]
 	case m.Key() == event.AnsweredKey, m.Key() == event.ExpiredKey:
 		data.AskedBy = recipient
-		effect.draft[0] = Draft{Stream: Officials, ID: NewID(), Data: data, Withheld: effect.Withheld}
-		effect.Drafts = effect.draft[:]
 	case recipient != "":
+		stream = UserStream(recipient)
 		if update, ok := m.(*event.StatusUpdate); ok && update.VerdictUntil > 0 {
 			data.VerdictUntil = new(time.Unix(update.VerdictUntil, 0).UTC())
 		}
-		effect.draft[0] = Draft{Stream: UserStream(recipient), ID: NewID(), Data: data, Withheld: effect.Withheld}
-		effect.Drafts = effect.draft[:]
+	default:
+		return effect
 	}
+	effect.draft[0] = Draft{Stream: stream, ID: NewID(), Data: data, Withheld: effect.Withheld}
+	effect.Drafts = effect.draft[:]
 	return effect
 }
 

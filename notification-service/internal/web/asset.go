@@ -2,8 +2,6 @@ package web
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
 	"io/fs"
 	"mime"
@@ -63,14 +61,13 @@ func load(built fs.FS) (map[string]*asset, error) {
 }
 
 func newAsset(name string, body []byte) *asset {
-	sum := sha256.Sum256(body)
 	a := &asset{
 		body: body,
 		// When it is first requested: all assets together would take longer than the rest of
 		// the start.
 		gzipped:     sync.OnceValue(func() []byte { return service.Gzip(body) }),
 		contentType: types[path.Ext(name)],
-		etag:        `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`,
+		etag:        service.Tag(body),
 		cache:       askAgain,
 	}
 	if a.contentType == "" {

@@ -74,10 +74,10 @@ func (c Config) Validate() []config.Fault {
 		"an absolute URI without a fragment (RFC 8707), such as https://city.example.org")
 	if c.CityLogo != "" {
 		_, err := readLogo(c.CityLogo)
-		faults.Check(err == nil, "CITY_LOGO", wantLogo(err))
+		faults.Check(err == nil, "CITY_LOGO", fmt.Sprintf("the file of an SVG or PNG of at most 64 KiB: %v", err))
 	}
 	if c.MapFile != "" {
-		_, err := readMapHeader(c.MapFile)
+		_, err := readMapBounds(c.MapFile)
 		faults.Check(err == nil, "PAGE_MAP_FILE", fmt.Sprintf("a PMTiles archive (version 3) of vector tiles: %v", err))
 		faults.Check(c.MapAttribution != "", "PAGE_MAP_ATTRIBUTION", "the names that the licence of the map asks for, such as © OpenStreetMap contributors")
 	}
@@ -188,11 +188,11 @@ func (c Config) City() *Bounds {
 	if c.MapBounds != nil || c.MapFile == "" {
 		return c.MapBounds
 	}
-	header, err := readMapHeader(c.MapFile)
+	bounds, err := readMapBounds(c.MapFile)
 	if err != nil {
 		return nil
 	}
-	return &header.bounds
+	return &bounds
 }
 
 // signsIn reports whether people sign in with the identity provider.

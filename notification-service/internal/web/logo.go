@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"image/png"
 	"io"
 	"os"
@@ -81,9 +80,4 @@ func isSVG(body []byte) bool {
 			}
 		}
 	}
-}
-
-// wantLogo says what CITY_LOGO must be, and why it is not.
-func wantLogo(err error) string {
-	return fmt.Sprintf("the file of an SVG or PNG of at most 64 KiB: %v", err)
 }

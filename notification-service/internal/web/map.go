@@ -65,9 +65,6 @@ func readDegrees(text []byte, dst []float64) error {
 	return nil
 }
 
-// A mapHeader is what a PMTiles archive says of itself.
-type mapHeader struct{ bounds Bounds }
-
 // The header of PMTiles, version 3: https://github.com/protomaps/PMTiles/blob/main/spec/v3/spec.md
 const (
 	mapHeaderSize   = 127
@@ -78,24 +75,24 @@ const (
 	mapDegreeDivide = 1e7
 )
 
-func readMapHeader(name string) (mapHeader, error) {
+// readMapBounds returns the bounds that a PMTiles archive says it has.
+func readMapBounds(name string) (bounds Bounds, err error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return mapHeader{}, err
+		return bounds, err
 	}
 	defer func() { _ = file.Close() }()
 	var head [mapHeaderSize]byte
 	if _, err := io.ReadFull(file, head[:]); err != nil {
-		return mapHeader{}, fmt.Errorf("read %s: %w", name, err)
+		return bounds, fmt.Errorf("read %s: %w", name, err)
 	}
 	if string(head[:len(mapMagic)]) != mapMagic || head[mapTypeAt] != mapTypeMVT {
-		return mapHeader{}, fmt.Errorf("%s is another kind of file", name)
+		return bounds, fmt.Errorf("%s is another kind of file", name)
 	}
-	var h mapHeader
-	for i := range h.bounds {
-		h.bounds[i] = float64(int32(binary.LittleEndian.Uint32(head[mapBoundsAt+4*i:]))) / mapDegreeDivide
+	for i := range bounds {
+		bounds[i] = float64(int32(binary.LittleEndian.Uint32(head[mapBoundsAt+4*i:]))) / mapDegreeDivide
 	}
-	return h, nil
+	return bounds, nil
 }
 
 // serveMap answers with the requested parts of the map.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/backoff"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // Compare asks for a comparison of all topics with the database, such as after
@@ -38,7 +39,7 @@ func (h *Hub) compare(ctx context.Context) {
 		}
 		h.removeUnusedTopics(time.Now())
 		if err := h.compareAll(ctx); err != nil && ctx.Err() == nil {
-			h.log.Warn().Str("error", describe(err)).Msg("comparing streams with the database failed, will retry")
+			h.log.Warn().Str("error", pgpool.LogText(err)).Msg("comparing streams with the database failed, will retry")
 			_ = backoff.Sleep(ctx, backoff.Jitter(retryPause)) // the loop checks ctx, too
 			h.compareSoon()
 		}
@@ -84,12 +85,7 @@ func (h *Hub) compareAll(ctx context.Context) error {
 
 // positions returns the positions of all topics that have one.
 func (h *Hub) positions() map[*topic]notification.Position {
-	h.mu.Lock()
-	topics := make([]*topic, 0, len(h.topics))
-	for _, t := range h.topics {
-		topics = append(topics, t)
-	}
-	h.mu.Unlock()
+	topics := h.allTopics()
 	positions := make(map[*topic]notification.Position, len(topics))
 	for _, t := range topics {
 		if p, _ := t.position(); p.Epoch != "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
 	"github.com/cityconnect/cityconnect/platform/backoff"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // ServeNotifications answers with the streams of reader, from the request's
@@ -45,7 +46,7 @@ func (h *Hub) ServeNotifications(w http.ResponseWriter, r *http.Request, reader 
 	point, err := h.resume(ctx, c, reader, lastEventID)
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {
-			h.log.Warn().Str("error", describe(err)).Msg("opening a stream failed, the client will retry")
+			h.log.Warn().Str("error", pgpool.LogText(err)).Msg("opening a stream failed, the client will retry")
 		}
 		h.remove(c)
 		h.refuseWithRetry(w, "unavailable", retryUnavailable)

@@ -1,8 +1,9 @@
 package sse
 
 import (
-	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/notification-service/internal/sse/transport"
-	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/platform/ratelimit"
 )
 
@@ -160,10 +160,6 @@ func (h *Hub) accept(t *topic, n notification.Notification, committed time.Time)
 	h.resync(t, state)
 }
 
-// describe returns err as the log may have it: without the address and the user
-// of the database.
-func describe(err error) string { return cmp.Or(pgpool.Describe(err), err.Error()) }
-
 // flushLimit is how many clients the delivering goroutine writes to itself:
 // those of one user. More are left to the writers, which share the work.
 const flushLimit = 8
@@ -278,11 +274,14 @@ func (h *Hub) remove(c *client) {
 func (h *Hub) snapshot() []*client {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	clients := make([]*client, 0, len(h.clients))
-	for c := range h.clients {
-		clients = append(clients, c)
-	}
-	return clients
+	return slices.AppendSeq(make([]*client, 0, len(h.clients)), maps.Keys(h.clients))
+}
+
+// allTopics returns the topics of this moment.
+func (h *Hub) allTopics() []*topic {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.AppendSeq(make([]*topic, 0, len(h.topics)), maps.Values(h.topics))
 }
 
 func (h *Hub) clientCount() int {

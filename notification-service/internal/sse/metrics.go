@@ -44,9 +44,6 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	count := func(name, help string) prometheus.Counter {
 		return f.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
-	seconds := func(name, help string) prometheus.Histogram {
-		return f.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: latencyBuckets})
-	}
 	m := &metrics{
 		connections: f.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "sse_connections", Help: "Open streams."}, []string{"stream"}),
@@ -64,7 +61,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		repairs:  count("sse_gap_repairs_total", "Gaps in what was announced that were filled from the database."),
 		positionLag: f.NewGauge(prometheus.GaugeOpts{
 			Name: "sse_position_lag", Help: "Notifications that the database had and the hub had not, at the last comparison."}),
-		fanoutLag: seconds("sse_fanout_lag_seconds", "From the commit of a notification for officials to its announcement at this replica."),
+		fanoutLag: f.NewHistogram(prometheus.HistogramOpts{
+			Name: "sse_fanout_lag_seconds", Help: "From the commit of a notification for officials to its announcement at this replica.", Buckets: latencyBuckets}),
 	}
 	for _, why := range reasons[reasonNone+1:] { // 0 is a value to compare with
 		m.disconnects.WithLabelValues(why)

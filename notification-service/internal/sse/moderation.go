@@ -69,13 +69,7 @@ func (m *moderations) mentioned(data json.RawMessage) bool {
 // forget drops the cached frames of all topics: few reports are moderated, and to look
 // for the frames about one would take longer.
 func (h *Hub) forget() {
-	h.mu.Lock()
-	topics := make([]*topic, 0, len(h.topics))
-	for _, t := range h.topics {
-		topics = append(topics, t)
-	}
-	h.mu.Unlock()
-	for _, t := range topics {
+	for _, t := range h.allTopics() {
 		h.resync(t, t.forget())
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/notification"
 	"github.com/cityconnect/cityconnect/platform/backoff"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 const (
@@ -94,7 +95,7 @@ func (h *Hub) repairSome(ctx context.Context) bool {
 		return true
 	}
 	if err != nil && ctx.Err() == nil {
-		h.log.Warn().Str("error", describe(err)).Int("streams", len(topics)).Msg("reading missing notifications failed, will retry")
+		h.log.Warn().Str("error", pgpool.LogText(err)).Int("streams", len(topics)).Msg("reading missing notifications failed, will retry")
 	}
 	_ = backoff.Sleep(ctx, backoff.Jitter(retryPause)) // the caller checks ctx, too
 	for _, t := range topics {

@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -142,11 +143,9 @@ func (c *sharedConn) takeSocket() error {
 		return err
 	}
 	var duplicated error
-	if err := raw.Control(func(fd uintptr) { c.fd, duplicated = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) }); err != nil {
-		return err
-	}
-	if duplicated != nil {
-		return fmt.Errorf("duplicate descriptor: %w", duplicated)
+	err = raw.Control(func(fd uintptr) { c.fd, duplicated = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) })
+	if err = errors.Join(err, duplicated); err != nil {
+		return fmt.Errorf("duplicate descriptor: %w", err)
 	}
 	return w.transport.poller.add(c)
 }

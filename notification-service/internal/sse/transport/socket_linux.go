@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"errors"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -23,8 +24,5 @@ func Control(_, _ string, raw syscall.RawConn) error {
 			err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, unackedMillis)
 		}
 	})
-	if outer != nil {
-		return outer
-	}
-	return err
+	return errors.Join(outer, err)
 }

@@ -323,7 +323,7 @@ func (a Webhooks) resend(w http.ResponseWriter, r *http.Request) error {
 func webhookOf(e webhook.Endpoint, s webhook.Summary) notificationapi.Webhook {
 	view := notificationapi.Webhook{
 		ID: e.ID, URL: e.URL, Description: e.Description,
-		EventTypes: orNone(e.Filter.Types), CategoryIds: orNone(e.Filter.Categories), Area: []float64{}, Scopes: orNone(e.Scopes),
+		EventTypes: append([]string{}, e.Filter.Types...), CategoryIds: append([]int32{}, e.Filter.Categories...), Area: []float64{}, Scopes: append([]string{}, e.Scopes...),
 		Order: notificationapi.WebhookOrder(e.Order), InFlight: int32(e.InFlight),
 		State: notificationapi.WebhookState(e.State), StateSince: e.StateSince, StateReason: notificationapi.WebhookStateReason(e.StateReason), DisableAt: service.OrZero(e.DisableAt),
 		HeldDropped: e.HeldDropped, SecretSince: e.Secrets.Since,
@@ -343,14 +343,6 @@ func webhookOf(e webhook.Endpoint, s webhook.Summary) notificationapi.Webhook {
 		view.PreviousSecretUntil = *until
 	}
 	return view
-}
-
-// orNone returns s, or an empty list for the nil one, which would be null.
-func orNone[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
 }
 
 func deliveryOf(d webhook.Record) notificationapi.Delivery {

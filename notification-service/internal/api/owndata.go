@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -48,10 +49,7 @@ func (s OwnData) openAddress(sealed json.RawMessage) (json.RawMessage, error) {
 		ID      uuid.UUID `json:"id"`
 		Address string    `json:"address"`
 	}
-	if err := json.Unmarshal(sealed, &contact); err != nil {
-		return nil, fmt.Errorf("read own contact: %w", err)
-	}
-	if err := json.Unmarshal(sealed, &of); err != nil {
+	if err := errors.Join(json.Unmarshal(sealed, &contact), json.Unmarshal(sealed, &of)); err != nil {
 		return nil, fmt.Errorf("read own contact: %w", err)
 	}
 	delete(contact, "address")

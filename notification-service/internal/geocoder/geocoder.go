@@ -23,10 +23,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
+	"github.com/jellydator/ttlcache/v3"
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 
@@ -142,16 +142,12 @@ type Client struct {
 	limit   *rate.Limiter
 	asking  singleflight.Group
 
-	mu      sync.Mutex
-	cache   map[string]answer
-	oldest  []string // the keys of cache in the order in which they came
-	now     func() time.Time
+	cache   *ttlcache.Cache[string, answer]
 	timeout time.Duration // the constant, except in tests
 }
 
 type answer struct {
 	places []Place
-	until  time.Time
 	took   time.Duration // to get it
 }
 
@@ -159,13 +155,14 @@ type answer struct {
 // perSecond times a second at most.
 func New(address Address, city *Box, perSecond float64) *Client {
 	return &Client{
-		address: address, city: city, now: time.Now, timeout: timeout,
+		address: address, city: city, timeout: timeout,
 		http: &http.Client{
 			// Where it would send us to is nobody's choice but the operator's.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		limit: rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond))),
-		cache: make(map[string]answer),
+		cache: ttlcache.New(
+			ttlcache.WithTTL[string, answer](kept), ttlcache.WithDisableTouchOnHit[string, answer](), ttlcache.WithCapacity[string, answer](maxCached)),
 	}
 }
 
@@ -209,9 +206,10 @@ func (c *Client) At(ctx context.Context, latitude, longitude float64, language s
 // ask returns the answer that is cached under key, and otherwise asks for it, once for
 // all callers at the same time.
 func (c *Client) ask(ctx context.Context, key string, reverse bool, p url.Values, language string) ([]Place, error) {
-	if known, ok := c.cached(key); ok {
+	if item := c.cache.Get(key); item != nil {
 		// It takes as long as it took: at once, it would say that somebody has looked
 		// for the same lately.
+		known := item.Value()
 		return known.places, backoff.Sleep(ctx, time.Duration(float64(known.took)*(0.8+0.4*rand.Float64())))
 	}
 	if c.address.isPhoton() {
@@ -235,7 +233,7 @@ func (c *Client) ask(ctx context.Context, key string, reverse bool, p url.Values
 		if err != nil {
 			return nil, err
 		}
-		c.keep(key, answer{places, c.now().Add(kept), time.Since(began)})
+		c.cache.Set(key, answer{places, time.Since(began)}, ttlcache.DefaultTTL)
 		return places, nil
 	})
 	select {
@@ -244,26 +242,6 @@ func (c *Client) ask(ctx context.Context, key string, reverse bool, p url.Values
 	case r := <-result:
 		places, _ := r.Val.([]Place)
 		return places, r.Err
-	}
-}
-
-func (c *Client) cached(key string) (answer, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	known, ok := c.cache[key]
-	return known, ok && c.now().Before(known.until)
-}
-
-func (c *Client) keep(key string, a answer) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, known := c.cache[key]; !known {
-		c.oldest = append(c.oldest, key)
-	}
-	c.cache[key] = a
-	for len(c.oldest) > maxCached {
-		delete(c.cache, c.oldest[0])
-		c.oldest = slices.Delete(c.oldest, 0, 1)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jellydator/ttlcache/v3"
 )
 
 // A farSide is a geocoder that is not ours. It keeps what it was asked.
@@ -230,15 +232,20 @@ func TestLimits(t *testing.T) {
 	if _, err := c.Search(t.Context(), "salak", "en"); err != nil {
 		t.Errorf("what is known: %v", err)
 	}
-	c.now = func() time.Time { return time.Now().Add(kept + time.Second) }
+	const key = "s en salak"
+	item := c.cache.Get(key)
+	if item == nil || item.TTL() != kept {
+		t.Fatalf("the answer is cached as %+v, want it for %s", item, kept)
+	}
+	c.cache.Set(key, item.Value(), time.Nanosecond)
 	if _, err := c.Search(t.Context(), "salak", "en"); !errors.Is(err, ErrBusy) {
 		t.Errorf("what is too old: %v, want it to be asked for again, which the limit refuses", err)
 	}
 	for i := range maxCached + 10 {
-		c.keep(fmt.Sprint(i), answer{until: c.now().Add(kept)})
+		c.cache.Set(fmt.Sprint(i), answer{}, ttlcache.DefaultTTL)
 	}
-	if len(c.cache) != maxCached || len(c.oldest) != maxCached {
-		t.Errorf("%d answers are kept, and %d keys, want %d", len(c.cache), len(c.oldest), maxCached)
+	if n := c.cache.Len(); n != maxCached {
+		t.Errorf("%d answers are kept, want %d", n, maxCached)
 	}
 }
 

@@ -66,8 +66,8 @@ func Exec(ctx context.Context, e Executer, what, sql string, args ...any) error 
 	return nil
 }
 
-// Found returns an error of reading one row: none if there is no row, and any other with what
-// was done.
+// Found returns an error of reading one row: none, which may be nil, if there is no row, and
+// any other with what was done.
 func Found(err error, what string, none error) error {
 	switch {
 	case err == nil:

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -57,8 +56,8 @@ func (s *Callers) Set(ctx context.Context, caller notification.Reader, report uu
 			from contacts c left join callers k on k.contact_id = c.id where c.stream_id = $1 for update of c`, stream, email.ProofPause).
 			Scan(&id, &mac, &state, &mailed)
 		known := err == nil
-		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-			return fmt.Errorf("read contact: %w", err)
+		if err := pgpool.Found(err, "read contact", nil); err != nil {
+			return err
 		}
 		same := known && slices.ContainsFunc(hashes, func(hash []byte) bool { return string(hash) == string(mac) })
 		switch {
@@ -201,11 +200,8 @@ func (s *Mails) called(ctx context.Context, contact uuid.UUID) (*email.Called, e
 		left join notifications n on n.report_id = k.report_id and n.stream_id = s.id and n.type = 'report.created'
 		  and not n.data ? 'private' and m.hidden is not true
 		where k.contact_id = $1`, contact, notification.Officials).Scan(&c.ReportID, &c.Category, &c.Shown, &c.EnteredAt)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, fmt.Errorf("read caller: %w", err)
+		return nil, pgpool.Found(err, "read caller", nil)
 	}
 	return &c, nil
 }

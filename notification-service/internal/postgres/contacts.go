@@ -98,13 +98,7 @@ func lockStream(ctx context.Context, tx pgx.Tx, reader notification.Reader) (id 
 	err = tx.QueryRow(ctx, `
 		select s.id, pg_advisory_xact_lock($2, hashint8(s.id)) from streams s where s.name = $1`,
 		reader.Own(), contactLock).Scan(&id, nil)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, fault.New(fault.Unavailable, "the streams are being removed")
-	}
-	if err != nil {
-		return 0, fmt.Errorf("lock stream: %w", err)
-	}
-	return id, nil
+	return id, pgpool.Found(err, "lock stream", errStreamsRemoved)
 }
 
 // contactLock keeps the advisory locks of contacts apart from others.
@@ -212,11 +206,8 @@ func (s *Contacts) VerifyCode(ctx context.Context, reader notification.Reader, c
 			select c.code_mac from contacts c join streams s on s.id = c.stream_id
 			where s.name = $1 and c.id = $2 and c.code_until > now() and c.code_tries < $3 for update of c`,
 			reader.Own(), contact, email.CodeTries).Scan(&mac)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read code: %w", err)
+		if err != nil { // or there is no code that may be tried
+			return pgpool.Found(err, "read code", nil)
 		}
 		right = slices.ContainsFunc(hashes, func(hash []byte) bool { return hmac.Equal(hash, mac) })
 		if right {
@@ -230,10 +221,7 @@ func (s *Contacts) VerifyCode(ctx context.Context, reader notification.Reader, c
 			return fmt.Errorf("note try of a code: %w", err)
 		}
 		if right { // it takes mails again, and earlier refusals no longer count
-			_, err = tx.Exec(ctx, `update mail_bounces set contact_id = null where contact_id = $1`, contact)
-		}
-		if err != nil {
-			return fmt.Errorf("forget bounces: %w", err)
+			return pgpool.Exec(ctx, tx, "forget bounces", `update mail_bounces set contact_id = null where contact_id = $1`, contact)
 		}
 		return nil
 	})

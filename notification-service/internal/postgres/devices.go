@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
@@ -99,10 +97,7 @@ func (s *Devices) Kinds(ctx context.Context, reader notification.Reader) ([]stri
 	var kinds []string
 	err := s.pool.QueryRow(ctx, `
 		select w.kinds from push_preferences w join streams s on s.id = w.stream_id where s.name = $1`, reader.Own()).Scan(&kinds)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return nil, fmt.Errorf("read the kinds of pushes: %w", err)
-	}
-	return kinds, nil
+	return kinds, pgpool.Found(err, "read the kinds of pushes", nil)
 }
 
 // SetKinds keeps the kinds that are pushed to reader's devices.

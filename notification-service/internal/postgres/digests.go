@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -28,18 +27,10 @@ type Digests struct {
 // Settings returns when reader gets digests.
 func (s *Digests) Settings(ctx context.Context, reader notification.Reader) (email.DigestSettings, error) {
 	settings := email.DigestSettings{Frequency: email.Off, Weekday: time.Monday, At: email.DefaultDigestAt}
-	var weekday, at int
 	err := s.pool.QueryRow(ctx, `
 		select d.frequency, d.weekday, d.at from digests d join streams s on s.id = d.stream_id where s.name = $1`, reader.Own()).
-		Scan(&settings.Frequency, &weekday, &at)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return settings, nil
-	}
-	if err != nil {
-		return settings, fmt.Errorf("read digest: %w", err)
-	}
-	settings.Weekday, settings.At = time.Weekday(weekday), schedule.Clock(at)
-	return settings, nil
+		Scan(&settings.Frequency, &settings.Weekday, &settings.At)
+	return settings, pgpool.Found(err, "read digest", nil)
 }
 
 // Set keeps when reader gets digests. The first covers the notifications from now on.
@@ -68,20 +59,15 @@ func (s *Digests) Set(ctx context.Context, reader notification.Reader, settings 
 // that is due already is left to Claim.
 func moveDigest(ctx context.Context, tx pgx.Tx, stream int64) error {
 	var settings email.DigestSettings
-	var weekday, at int
 	var name string
 	var now time.Time
 	err := tx.QueryRow(ctx, `
 		select d.frequency, d.weekday, d.at, c.zone, now()
 		from digests d join contacts c on c.stream_id = d.stream_id where d.stream_id = $1`, stream).
-		Scan(&settings.Frequency, &weekday, &at, &name, &now)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil // there are no digests
+		Scan(&settings.Frequency, &settings.Weekday, &settings.At, &name, &now)
+	if err != nil { // or there are no digests
+		return pgpool.Found(err, "read digest", nil)
 	}
-	if err != nil {
-		return fmt.Errorf("read digest: %w", err)
-	}
-	settings.Weekday, settings.At = time.Weekday(weekday), schedule.Clock(at)
 	zone, err := email.Zone(name)
 	if err != nil {
 		return err
@@ -104,7 +90,6 @@ func (s *Digests) Claim(ctx context.Context, tx pgx.Tx, half email.Half, limit i
 	var (
 		stream, after, head int64
 		settings            email.DigestSettings
-		weekday, at         int
 		due, now            time.Time
 		contact             *uuid.UUID
 		lane, zoneName      string
@@ -117,7 +102,7 @@ func (s *Digests) Claim(ctx context.Context, tx pgx.Tx, half email.Half, limit i
 		}
 		zones = make(map[string]*time.Location) // reading one takes longer than all the rest
 	)
-	columns := []any{&stream, &settings.Frequency, &weekday, &at, &due, &after, &head, &now, &contact, &lane, &zoneName, &active}
+	columns := []any{&stream, &settings.Frequency, &settings.Weekday, &settings.At, &due, &after, &head, &now, &contact, &lane, &zoneName, &active}
 	err = pgpool.ForEach(ctx, tx, "read due digests", columns, func() error {
 		claimed++
 		zone := zones[zoneName]
@@ -128,7 +113,6 @@ func (s *Digests) Claim(ctx context.Context, tx pgx.Tx, half email.Half, limit i
 			}
 			zones[zoneName] = zone
 		}
-		settings.Weekday, settings.At = time.Weekday(weekday), schedule.Clock(at)
 		next, _ := settings.Next(now, zone)
 		moved.streams, moved.seqs, moved.next = append(moved.streams, stream), append(moved.seqs, head), append(moved.next, next)
 		if head == after || contact == nil || !active {

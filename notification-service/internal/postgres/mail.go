@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -117,11 +116,10 @@ func readItem(ctx context.Context, q pgpool.Querier, stream int64, d *ledger.Del
 	var allowed bool
 	err = q.QueryRow(ctx, itemsSQL+`n.id = $2::uuid`, stream, d.MessageID).
 		Scan(nil, &kind, &item.Data, &item.Withheld, &item.Read, nil, &allowed)
+	err = pgpool.Found(err, "read notification", ledger.ErrEmpty)
 	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return "", item, ledger.ErrEmpty
 	case err != nil:
-		return "", item, fmt.Errorf("read notification: %w", err)
+		return "", item, err
 	case item.Read:
 		return "", item, ledger.ErrRead
 	case !allowed, item.Withheld != (d.Kind == email.Anonymous):
@@ -205,10 +203,8 @@ func (s *Mails) MailRefused(ctx context.Context, b email.Bounce) (burst bool, er
 			on conflict (delivery_id, code) do update set at = now(), ours = false where mail_bounces.ours
 			returning contact_id`, b.Delivery, b.Code, b.Hard).Scan(&contact)
 		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			return nil
-		case err != nil:
-			return err
+		case err != nil: // or it was noted before
+			return pgpool.Found(err, "insert bounce", nil)
 		case b.Hard && !b.Complaint():
 			if burst, err = isBurst(ctx, tx); err != nil {
 				return err

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -114,11 +113,8 @@ func recoverPortion(ctx context.Context, tx pgx.Tx, id uuid.UUID) (more bool, er
 	err = tx.QueryRow(ctx, `
 		select id, since, until, asked_at, after from webhook_recoveries where endpoint_id = $1 order by id limit 1`, id).
 		Scan(&recovery, &since, &until, &asked, &after)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read recovery: %w", err)
+	if err != nil { // or there is none
+		return false, pgpool.Found(err, "read recovery", nil)
 	}
 	args := []any{freshPlan, id.String(), webhook.TestType, since, until, asked}
 	// Rows that somebody else has locked are left for the next portion: see settle.

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -92,11 +91,8 @@ func (s *Endpoints) settleOne(ctx context.Context, id uuid.UUID) (more bool, err
 		var state webhook.State
 		err := tx.QueryRow(ctx, `
 			select state from webhook_endpoints where id = $1 for no key update skip locked`, id).Scan(&state)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("lock webhook: %w", err)
+		if err != nil { // or another worker has it
+			return pgpool.Found(err, "lock webhook", nil)
 		}
 		more, err = settle(ctx, tx, id, state)
 		return err

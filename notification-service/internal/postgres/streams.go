@@ -39,8 +39,10 @@ func (s *Streams) View(ctx context.Context, reader notification.Reader) (notific
 			return notification.View{}, err
 		}
 	}
-	return notification.View{}, fault.New(fault.Unavailable, "the streams are being removed")
+	return notification.View{}, errStreamsRemoved
 }
+
+var errStreamsRemoved = fault.New(fault.Unavailable, "the streams are being removed")
 
 // view omits the heads of new streams, and of all streams for a new reader. It
 // also reports whether the reader is known to have been here today.

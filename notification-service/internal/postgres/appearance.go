@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/notification-service/internal/appearance"
 	"github.com/cityconnect/cityconnect/platform/audit"
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 )
 
 // appearanceLife is how long a process goes by the appearance as it read it, and
@@ -49,10 +49,7 @@ func (s *Appearances) Now(ctx context.Context) appearance.Appearance {
 // Read reads the appearance.
 func (s *Appearances) Read(ctx context.Context) (a appearance.Appearance, err error) {
 	err = s.pool.QueryRow(ctx, `select revision, colour, words from appearance`).Scan(&a.Revision, &a.Colour, &a.Words)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return a, fmt.Errorf("read appearance: %w", err)
-	}
-	return a, nil
+	return a, pgpool.Found(err, "read appearance", nil) // without a row it was never changed
 }
 
 // Set changes the appearance if it is still at the revision of a, and records who did.
@@ -65,11 +62,8 @@ func (s *Appearances) Set(ctx context.Context, actor string, a appearance.Appear
 			err = tx.QueryRow(ctx, `update appearance set revision = revision + 1, colour = $2, words = $3 where revision = $1 returning revision`,
 				a.Revision, a.Colour, a.Words).Scan(&a.Revision)
 		}
-		if errors.Is(err, pgx.ErrNoRows) {
-			return appearance.ErrStale
-		}
-		if err != nil {
-			return fmt.Errorf("write appearance: %w", err)
+		if err := pgpool.Found(err, "write appearance", appearance.ErrStale); err != nil {
+			return err
 		}
 		return audit.Write(ctx, tx, audit.Entry{Actor: actor, Action: audit.Appearance}, map[string]any{"colour": a.Colour, "words": a.Words})
 	})

@@ -107,14 +107,10 @@ func eraseTargets(channel string, tables ...string) func(context.Context, pgx.Tx
 		if removed == int64(limit) {
 			return "more", removed, nil
 		}
-		for _, table := range tables {
-			tag, err := tx.Exec(ctx, `delete from `+table+` where stream_id = (select id from streams where name = $1)`, notification.UserStream(userID))
-			if err != nil {
-				return "", 0, fmt.Errorf("delete %s: %w", table, err)
-			}
-			removed += tag.RowsAffected()
-		}
-		return "", removed, nil
+		gone, err := removeAll(ctx, tx, "delete what was chosen", notification.UserStream(userID), column(tables, func(table string) string {
+			return `delete from ` + table + ` where stream_id = (select id from streams where name = $1)`
+		})...)
+		return "", removed + gone, err
 	}
 }
 
@@ -160,18 +156,24 @@ func eraseStream(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) (n
 	if removed = tag.RowsAffected(); removed == int64(limit) {
 		return "more", removed, nil
 	}
-	for _, sql := range []string{
+	gone, err := removeAll(ctx, tx, "delete stream", notification.UserStream(userID),
 		`delete from follows where stream_id = (select id from streams where name = $1)`,
 		`delete from read_marks where reader = (select id from streams where name = $1)`,
-		`delete from streams where name = $1`,
-	} {
-		tag, err := tx.Exec(ctx, sql, notification.UserStream(userID))
+		`delete from streams where name = $1`)
+	return "", removed + gone, err
+}
+
+// removeAll executes statements that have the same parameter, and returns how many rows they
+// removed.
+func removeAll(ctx context.Context, tx pgx.Tx, what string, parameter any, statements ...string) (removed int64, err error) {
+	for _, sql := range statements {
+		tag, err := tx.Exec(ctx, sql, parameter)
 		if err != nil {
-			return "", 0, fmt.Errorf("delete stream: %w", err)
+			return 0, fmt.Errorf("%s: %w", what, err)
 		}
 		removed += tag.RowsAffected()
 	}
-	return "", removed, nil
+	return removed, nil
 }
 
 // eraseAsker removes who asked from officials' notifications about questions.

@@ -60,20 +60,13 @@ where d.id in (select id from ordered) and d.report_id = m.report_id and d.repor
 // moderation's rows. Readers, and backups, take no lock that would be waited for.
 func (s *Effects) moderate(ctx context.Context, batch []Message) error {
 	var reports []uuid.UUID
-	for _, m := range batch {
-		if moderated := m.Value.Moderated; moderated != nil {
-			reports = append(reports, moderated.ReportID)
-		}
-	}
-	if len(reports) == 0 {
-		return nil
-	}
 	var replace pgx.Batch
 	for _, m := range batch {
 		moderated := m.Value.Moderated
 		if moderated == nil {
 			continue
 		}
+		reports = append(reports, moderated.ReportID)
 		replace.Queue(`
 			insert into moderated_reports as r (report_id, version, hidden, title, redacted_notes, anonymous, withdrawn, words_removed)
 			values ($1, $2, $3, $4, coalesce($5::bigint[], '{}'), $6, $7, $8)
@@ -87,6 +80,9 @@ func (s *Effects) moderate(ctx context.Context, batch []Message) error {
 				or excluded.words_removed and not r.words_removed`,
 			moderated.ReportID, moderated.ReportVersion, moderated.Hidden, moderated.ReportTitle, moderated.RedactedNotes,
 			moderated.Action == event.NameHidden || moderated.Action == event.WordsRemoved, moderated.Action == event.Withdrawn, moderated.Action == event.WordsRemoved)
+	}
+	if len(reports) == 0 {
+		return nil
 	}
 	replace.Queue(`
 		with ordered as materialized (

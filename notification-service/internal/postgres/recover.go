@@ -44,10 +44,7 @@ var missedSQL = `
 
 // privateKinds returns notification.Private as PostgreSQL writes an array of text.
 func privateKinds() string {
-	kinds := make([]string, len(notification.Private))
-	for i, key := range notification.Private {
-		kinds[i] = string(key)
-	}
+	kinds := column(notification.Private, func(key event.Key) string { return string(key) })
 	return "{" + strings.Join(kinds, ",") + "}"
 }
 

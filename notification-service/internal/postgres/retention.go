@@ -163,18 +163,9 @@ func removeEmptyStreams(ctx context.Context, tx pgx.Tx, locked []int64, keep tim
 	if err != nil {
 		return 0, err
 	}
-	var removed int64
-	for _, sql := range []string{
+	return removeAll(ctx, tx, "delete empty streams", empty,
 		`delete from notification_reads where reader = any($1)`,
 		`delete from follows where stream_id = any($1)`,
 		`delete from read_marks where reader = any($1)`,
-		`delete from streams where id = any($1)`,
-	} {
-		tag, err := tx.Exec(ctx, sql, empty)
-		if err != nil {
-			return 0, fmt.Errorf("delete empty streams: %w", err)
-		}
-		removed += tag.RowsAffected()
-	}
-	return removed, nil
+		`delete from streams where id = any($1)`)
 }

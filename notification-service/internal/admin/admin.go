@@ -40,6 +40,15 @@ func period(q url.Values) (from, to time.Time) {
 	return from, to
 }
 
+// cut returns the page of entries, of which there is one more than limit if another page
+// follows, and then the cursor of that.
+func cut[T any](entries []T, limit int, cursor func(last T) string) (page []T, next string) {
+	if len(entries) <= limit {
+		return entries, ""
+	}
+	return entries[:limit], cursor(entries[limit-1])
+}
+
 // page reads the limit and the cursor of a query.
 func page(r *http.Request) (limit int, before int64) {
 	q := r.URL.Query()

@@ -45,14 +45,8 @@ func (a Delayed) listDelayed(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	entries, err := a.Store.Entries(r.Context(), selection, after, limit+1) // one more shows whether there is a next page
-	if err != nil {
-		return err
-	}
-	answer := notificationapi.DelayedMessagePage{Items: service.Each(entries[:min(limit, len(entries))], delayedOf)}
-	if len(entries) > limit {
-		answer.NextCursor = writePosition(entries[limit-1])
-	}
-	return service.Encode(w, http.StatusOK, answer)
+	entries, next := cut(entries, limit, writePosition)
+	return service.Answer(w, http.StatusOK, notificationapi.DelayedMessagePage{Items: service.Each(entries, delayedOf), NextCursor: next}, err)
 }
 
 // writePosition returns the cursor behind e: its time in microseconds, its

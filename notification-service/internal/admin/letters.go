@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/cityconnect/cityconnect/platform/audit"
 	"github.com/cityconnect/cityconnect/platform/auth"
 	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
@@ -42,8 +43,7 @@ func (a Letters) stats(w http.ResponseWriter, r *http.Request) error {
 
 // groups handles GET /admin/dlq/groups.
 func (a Letters) groups(w http.ResponseWriter, r *http.Request) error {
-	selected := selection(r)
-	groups, err := a.Store.Groups(r.Context(), selected)
+	groups, err := a.Store.Groups(r.Context(), selection(r))
 	return service.Answer(w, http.StatusOK, notificationapi.DeadLetterGroups{Items: service.Each(groups, groupOf)}, err)
 }
 
@@ -67,16 +67,9 @@ func cause(r *http.Request) deadletter.Cause {
 // list handles GET /admin/dlq/messages.
 func (a Letters) list(w http.ResponseWriter, r *http.Request) error {
 	limit, before := page(r)
-	selected := selection(r)
-	entries, err := a.Store.Entries(r.Context(), selected, before, limit+1) // one more shows whether there is a next page
-	if err != nil {
-		return err
-	}
-	answer := notificationapi.DeadLetterPage{Items: service.Each(entries[:min(limit, len(entries))], letterOf)}
-	if len(entries) > limit {
-		answer.NextCursor = strconv.FormatInt(entries[limit-1].ID, 10)
-	}
-	return service.Encode(w, http.StatusOK, answer)
+	entries, err := a.Store.Entries(r.Context(), selection(r), before, limit+1) // one more shows whether there is a next page
+	entries, next := cut(entries, limit, func(last deadletter.Entry) string { return strconv.FormatInt(last.ID, 10) })
+	return service.Answer(w, http.StatusOK, notificationapi.DeadLetterPage{Items: service.Each(entries, letterOf), NextCursor: next}, err)
 }
 
 // read handles GET /admin/dlq/messages/{id}.
@@ -190,12 +183,6 @@ func (a Letters) restore(w http.ResponseWriter, r *http.Request) error {
 func (a Letters) audit(w http.ResponseWriter, r *http.Request) error {
 	limit, before := page(r)
 	entries, err := a.Store.AuditLog(r.Context(), before, limit+1)
-	if err != nil {
-		return err
-	}
-	answer := notificationapi.AuditPage{Items: service.Each(entries[:min(limit, len(entries))], auditOf)}
-	if len(entries) > limit {
-		answer.NextCursor = strconv.FormatInt(entries[limit-1].ID, 10)
-	}
-	return service.Encode(w, http.StatusOK, answer)
+	entries, next := cut(entries, limit, func(last audit.Entry) string { return strconv.FormatInt(last.ID, 10) })
+	return service.Answer(w, http.StatusOK, notificationapi.AuditPage{Items: service.Each(entries, auditOf), NextCursor: next}, err)
 }

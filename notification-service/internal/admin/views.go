@@ -12,6 +12,7 @@ import (
 	"github.com/cityconnect/cityconnect/platform/client/notificationapi"
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/deadletter"
+	"github.com/cityconnect/cityconnect/platform/event"
 	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/platform/topology"
 )
@@ -97,10 +98,7 @@ func replayOf(r deadletter.Replay) notificationapi.Replay {
 }
 
 func poolOf(p consumer.Pool) notificationapi.WorkerPool {
-	types := make([]string, len(p.Types))
-	for i, key := range p.Types {
-		types[i] = string(key)
-	}
+	types := service.Each(p.Types, func(key event.Key) string { return string(key) })
 	return notificationapi.WorkerPool{
 		Queue: p.Queue, Type: strings.Join(types, ", "), Elsewhere: p.Elsewhere,
 		Concurrency: int32(p.Concurrency), Prefetch: int32(p.Prefetch), Paused: p.Paused,

@@ -74,17 +74,11 @@ func (a Webhooks) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := endpoints[:min(limit, len(endpoints))]
-	ids := service.Each(page, func(e webhook.Endpoint) uuid.UUID { return e.ID })
+	endpoints, next := cut(endpoints, limit, func(last webhook.Endpoint) string { return last.ID.String() })
+	ids := service.Each(endpoints, func(e webhook.Endpoint) uuid.UUID { return e.ID })
 	summaries, err := a.Endpoints.Summaries(r.Context(), ids)
-	if err != nil {
-		return err
-	}
-	answer := notificationapi.WebhookPage{Items: service.Each(page, func(e webhook.Endpoint) notificationapi.Webhook { return webhookOf(e, summaries[e.ID]) })}
-	if len(endpoints) > len(page) {
-		answer.NextCursor = page[len(page)-1].ID.String()
-	}
-	return service.Encode(w, http.StatusOK, answer)
+	items := service.Each(endpoints, func(e webhook.Endpoint) notificationapi.Webhook { return webhookOf(e, summaries[e.ID]) })
+	return service.Answer(w, http.StatusOK, notificationapi.WebhookPage{Items: items, NextCursor: next}, err)
 }
 
 // create handles POST /admin/webhooks.
@@ -255,14 +249,8 @@ func (a Webhooks) listDeliveries(w http.ResponseWriter, r *http.Request) error {
 	records, err := a.Deliveries.List(r.Context(), e.ID, webhook.RecordQuery{
 		State: webhook.DeliveryState(q.Get("state")), Type: q.Get("type"), Before: before, Limit: limit + 1,
 	})
-	if err != nil {
-		return err
-	}
-	answer := notificationapi.DeliveryPage{Items: service.Each(records[:min(limit, len(records))], deliveryOf)}
-	if len(records) > limit {
-		answer.NextCursor = strconv.FormatInt(records[limit-1].ID, 10)
-	}
-	return service.Encode(w, http.StatusOK, answer)
+	records, next := cut(records, limit, func(last webhook.Record) string { return strconv.FormatInt(last.ID, 10) })
+	return service.Answer(w, http.StatusOK, notificationapi.DeliveryPage{Items: service.Each(records, deliveryOf), NextCursor: next}, err)
 }
 
 // spans are how far back a history may reach, and in which steps: the last hour by

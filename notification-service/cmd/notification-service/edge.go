@@ -113,7 +113,7 @@ func (c *core) forResidents(cfg config.Config) (api.Callers, []openapi.Operation
 		devices = api.Push{Devices: c.db.Devices, Keys: push.NewKeys(cfg.Keys), Config: &cfg.Push}
 	}
 	if cfg.Page.Geocoder {
-		places.Geocoder = geocoder.New(*cfg.Geocoder.URL, cityOf(cfg.Page), cfg.Geocoder.Rate)
+		places.Geocoder = geocoder.New(*cfg.Geocoder.URL, (*geocoder.Box)(cfg.Page.City()), cfg.Geocoder.Rate)
 	}
 	callers := api.Callers{Mail: mail, Store: c.db.Callers, Ring: cfg.Keys, Erased: c.eraser.Erased}
 	return callers, []openapi.Operations{
@@ -174,15 +174,6 @@ func queuesOf(names event.Topology) []string {
 func (e *edge) runMonitor(ctx context.Context) error {
 	defer e.broker.Close()
 	return e.monitor.Run(ctx)
-}
-
-// cityOf returns where places are looked for.
-func cityOf(page web.Config) *geocoder.Box {
-	b := page.City()
-	if b == nil {
-		return nil
-	}
-	return &geocoder.Box{West: b[0], South: b[1], East: b[2], North: b[3]}
 }
 
 // probeConsumer returns nil while messages are taken, and otherwise why not.

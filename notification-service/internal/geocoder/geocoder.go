@@ -66,11 +66,11 @@ type Place struct {
 	Longitude float64
 }
 
-// A Box is a part of the world, in degrees.
-type Box struct{ West, South, East, North float64 }
+// A Box is a part of the world by its edges in degrees: west, south, east, north.
+type Box [4]float64
 
 func (b Box) has(latitude, longitude float64) bool {
-	return longitude >= b.West && longitude <= b.East && latitude >= b.South && latitude <= b.North
+	return longitude >= b[0] && longitude <= b[2] && latitude >= b[1] && latitude <= b[3]
 }
 
 // A Config says which geocoder a city has. See docs/configuration.md.
@@ -176,7 +176,7 @@ func (c *Client) Search(ctx context.Context, words, language string) ([]Place, e
 	p := url.Values{"q": {words}, "limit": {strconv.Itoa(MaxFound)}}
 	if c.city != nil {
 		var corners string
-		for i, n := range []float64{c.city.West, c.city.South, c.city.East, c.city.North} {
+		for i, n := range c.city {
 			corners += strings.Repeat(",", min(i, 1)) + strconv.FormatFloat(n, 'f', -1, 64) // without an exponent
 		}
 		if c.address.isPhoton() {

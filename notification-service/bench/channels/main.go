@@ -164,7 +164,7 @@ func (b *bench) throughput(ctx context.Context) (perSecond, claimMS float64, err
 	const wanted = 40_000
 	arrived := b.receivers.expect(wanted)
 	began := time.Now()
-	registry, stop := b.start(ctx)
+	_, registry, stop := b.start(ctx)
 	<-arrived
 	perSecond = wanted / time.Since(began).Seconds()
 	stop()
@@ -188,20 +188,19 @@ func (b *bench) throughput(ctx context.Context) (perSecond, claimMS float64, err
 }
 
 // start starts a worker with the settings that are shipped, but for its size.
-func (b *bench) start(ctx context.Context) (registry *prometheus.Registry, stop func()) {
+func (b *bench) start(ctx context.Context) (d *ledger.Dispatcher, registry *prometheus.Registry, stop func()) {
 	registry = prometheus.NewRegistry()
 	sender := webhook.NewSender(b.store.Endpoints, b.keys, client(), registry, zerolog.Nop())
-	d := ledger.New(ledger.Config{
+	d = ledger.New(ledger.Config{
 		Concurrency: workers, Timeout: timeout, Schedule: ledger.Schedule{5 * time.Second, 5 * time.Minute}, DisableAfter: 120 * time.Hour,
 	}, sender, b.store.Ledger, registry, zerolog.Nop())
-	b.receivers.wake(d.Wake)
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		_ = d.Run(ctx) // returns nil
 	}()
-	return registry, func() { cancel(); <-done }
+	return d, registry, func() { cancel(); <-done }
 }
 
 func client() *http.Client {
@@ -215,11 +214,11 @@ type latencies struct{ p50, p99, missing float64 }
 // lanes measures the dispatcher while some receivers hang.
 func (b *bench) lanes(ctx context.Context, what string, hanging int) (latencies, error) {
 	b.receivers.hang(hanging)
-	_, stop := b.start(ctx)
+	dispatcher, _, stop := b.start(ctx)
 	err := b.tell(ctx, func(e webhook.Event) error {
 		_, lanes, err := b.store.Endpoints.Expand(ctx, webhook.Queue, []webhook.Event{e})
 		b.receivers.committed(e)
-		b.receivers.woken(lanes)
+		dispatcher.Wake(lanes)
 		return err
 	})
 	l := b.receivers.latencies()
@@ -322,7 +321,6 @@ type receivers struct {
 	released  chan struct{}
 	left      int
 	expected  chan struct{}
-	wakeUp    func([]string)
 	committal map[string]time.Time // by message, of those for healthy endpoints
 	arrival   map[string]time.Time
 }
@@ -399,19 +397,6 @@ func (r *receivers) reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.committal, r.arrival = make(map[string]time.Time), make(map[string]time.Time)
-}
-
-func (r *receivers) wake(wake func([]string)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.wakeUp = wake
-}
-
-func (r *receivers) woken(lanes []string) {
-	r.mu.Lock()
-	wake := r.wakeUp
-	r.mu.Unlock()
-	wake(lanes)
 }
 
 func (r *receivers) committed(e webhook.Event) {

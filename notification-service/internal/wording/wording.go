@@ -49,11 +49,7 @@ func Preferred(header string) Language {
 
 // Names are the languages as headers and settings write them.
 func Names() []string {
-	names := make([]string, len(Languages))
-	for i, language := range Languages {
-		names[i] = string(language)
-	}
-	return names
+	return service.Each(Languages, func(language Language) string { return string(language) })
 }
 
 // ParseLanguage returns the language of a request's field of that name.

@@ -40,10 +40,7 @@ func (a BackOffice) Operations() openapi.Operations {
 // list handles GET /admin/open311/targets.
 func (a BackOffice) list(w http.ResponseWriter, r *http.Request) error {
 	targets, err := a.Store.List(r.Context())
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, notificationapi.Targets{Targets: service.Each(targets, a.targetOf)})
+	return service.Answer(w, http.StatusOK, notificationapi.Targets{Targets: service.Each(targets, a.targetOf)}, err)
 }
 
 // create handles POST /admin/open311/targets.
@@ -92,10 +89,7 @@ func (a BackOffice) save(w http.ResponseWriter, r *http.Request, id uuid.UUID, s
 		t.Seal(a.Keys)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, status, a.targetOf(t))
+	return service.Answer(w, status, a.targetOf(t), err)
 }
 
 func replace[T any](field, value *T) {
@@ -106,33 +100,23 @@ func replace[T any](field, value *T) {
 
 // delete handles DELETE /admin/open311/targets/{id}.
 func (a BackOffice) delete(w http.ResponseWriter, r *http.Request) error {
-	if err := a.Store.Delete(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id")); err != nil {
-		return err
-	}
-	return service.NoContent(w)
+	return service.Done(w, a.Store.Delete(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id")))
 }
 
 // decide handles POST /admin/open311/targets/{id}/reports/{report_id}.
 func (a BackOffice) decide(w http.ResponseWriter, r *http.Request, request notificationapi.RequestDecision) error {
-	err := a.Store.Decide(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), openapi.PathID(r, "report_id"), strings.TrimSpace(request.Number))
-	if err != nil {
-		return err
-	}
-	return service.NoContent(w)
+	return service.Done(w, a.Store.Decide(r.Context(), auth.Must(r).ID, openapi.PathID(r, "id"), openapi.PathID(r, "report_id"), strings.TrimSpace(request.Number)))
 }
 
 // differences handles GET /admin/open311/differences.
 func (a BackOffice) differences(w http.ResponseWriter, r *http.Request) error {
 	found, err := a.Store.Differences(r.Context())
-	if err != nil {
-		return err
-	}
-	return service.Encode(w, http.StatusOK, notificationapi.Differences{Differences: service.Each(found, func(d open311.Difference) notificationapi.Difference {
+	return service.Answer(w, http.StatusOK, notificationapi.Differences{Differences: service.Each(found, func(d open311.Difference) notificationapi.Difference {
 		return notificationapi.Difference{
 			TargetID: d.Target, ReportID: d.Report, Kind: string(d.Kind), Since: d.Since, Number: d.Number, Status: d.Status, TheirStatus: d.TheirStatus,
 			Undecided: d.Undecided, Unknown: d.Unknown, Error: cmp.Or(d.Error, d.Class),
 		}
-	})})
+	})}, err)
 }
 
 func (a BackOffice) targetOf(t open311.Target) notificationapi.Target {

@@ -40,10 +40,7 @@ func user(r *http.Request) report.User {
 func answered[T any](h func(r *http.Request) (T, error)) service.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		answer, err := h(r)
-		if err != nil {
-			return err
-		}
-		return service.Encode(w, http.StatusOK, answer)
+		return service.Answer(w, http.StatusOK, answer, err)
 	}
 }
 
@@ -56,12 +53,7 @@ func answeredTo[Body, T any](h func(r *http.Request, body Body) (T, error)) serv
 
 // done answers a request that h has done with no content.
 func done(h func(r *http.Request) error) service.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if err := h(r); err != nil {
-			return err
-		}
-		return service.NoContent(w)
-	}
+	return func(w http.ResponseWriter, r *http.Request) error { return service.Done(w, h(r)) }
 }
 
 // send answers with content that is not JSON.

@@ -1,10 +1,8 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -117,30 +115,13 @@ func (s *Workbench) CountOverTime(ctx context.Context, filter report.Filter, int
 	if err != nil {
 		return nil, err
 	}
-	q := query{args: []any{string(interval), from, to, city.Zone.String()}}
+	q := query{args: []any{from, to, string(interval), city.Zone.String()}}
 	q.filter(filter)
-	q.and(`h.changed_at >= $2 and h.changed_at < $3`)
-	// The first entry of a report's history is its filing.
 	counts, err := pgpool.Collect(ctx, s.db.pool, "count over time", pgx.RowToStructByPos[report.PeriodCounts], `
-		select date_trunc($1, h.changed_at, $4) as begins, r.category_id,
-			count(*) filter (where h.from_status is null),
-			count(*) filter (where h.to_status = 'resolved'),
-			count(*) filter (where h.to_status = 'rejected'),
-			count(*) filter (where h.from_status in ('resolved', 'rejected')), 0, 0, 0
-		from status_history h join reports r on r.id = h.report_id`+q.where()+`
-		  and (h.from_status is null or 'resolved' in (h.from_status, h.to_status) or 'rejected' in (h.from_status, h.to_status))
-		  and h.from_status is distinct from h.to_status -- without replies
+		select date_trunc($3, e.at, $4) as begins, r.category_id, `+endedSums+`,
+			count(*) filter (where e.from_status in ('resolved', 'rejected')), `+verdictSums+countedEvents+q.where()+`
 		group by begins, r.category_id
 		order by begins, r.category_id`, q.values(filter)...)
-	if err != nil {
-		return nil, err
-	}
-	verdicts := query{args: []any{from, to, string(interval), city.Zone.String()}}
-	verdicts.filter(filter)
-	said, err := pgpool.Collect(ctx, s.db.pool, "count verdicts over time", pgx.RowToStructByPos[report.PeriodCounts], `
-		select date_trunc($3, v.at, $4) as begins, r.category_id, 0, 0, 0, 0, `+verdictSums+countedVerdicts+verdicts.where()+`
-		group by begins, r.category_id`, verdicts.values(filter)...)
-	counts = report.AddVerdicts(counts, said)
 	for i := range counts {
 		counts[i].Begin = counts[i].Begin.In(city.Zone)
 	}
@@ -192,29 +173,25 @@ func (s *Workbench) CountByPart(ctx context.Context, filter report.Filter, by re
 	q := query{args: []any{filter.FiledFrom, filter.FiledTo}}
 	filter.FiledFrom, filter.FiledTo = time.Time{}, time.Time{}
 	q.filter(filter)
-	q.and(`h.changed_at >= $1 and h.changed_at < $2`)
+	q.and(`(e.from_status is null or e.to_status in ('resolved', 'rejected'))`)
 	rows, err := pgpool.Collect(ctx, s.db.pool, "count by part", func(row pgx.CollectableRow) (n struct {
 		report.PartCounts
 		all bool
 	}, err error,
 	) {
 		var seconds *float64
-		err = row.Scan(&n.all, &n.Part, &n.Filed, &n.Resolved, &n.Rejected, &seconds)
+		err = row.Scan(&n.all, &n.Part, &n.Filed, &n.Resolved, &n.Rejected, &n.Confirmed, &n.VerdictCounts.Disputed, &n.Silent, &seconds)
 		if seconds != nil {
 			n.Median = new(time.Duration(*seconds * float64(time.Second)))
 		}
 		return n, err
 	}, `
-		select grouping(n.part) = 1, coalesce(n.part, 0), count(*) filter (where n.filed),
-			count(*) filter (where n.to_status = 'resolved'), count(*) filter (where n.to_status = 'rejected'),
-			percentile_cont(0.5) within group (order by n.seconds) filter (where n.to_status = 'resolved')
+		select grouping(e.part) = 1, coalesce(e.part, 0), `+endedSums+`, `+verdictSums+`,
+			percentile_cont(0.5) within group (order by e.seconds) filter (where e.to_status = 'resolved')
 		from (
-			select `+partSQL(by)+` as part, h.from_status is null as filed, h.to_status,
-				extract(epoch from h.changed_at - r.created_at)::float8 as seconds
-			from status_history h join reports r on r.id = h.report_id join categories c on c.id = r.category_id`+routesSQL+q.where()+`
-			  and (h.from_status is null or h.to_status in ('resolved', 'rejected') and h.from_status <> h.to_status)
-		) n
-		group by grouping sets ((), (n.part))
+			select e.*, `+partSQL(by)+` as part, extract(epoch from e.at - r.created_at)::float8 as seconds`+countedEvents+routesSQL+q.where()+`
+		) e
+		group by grouping sets ((), (e.part))
 		order by 1 desc, 2`, q.values(filter)...)
 	if err != nil {
 		return total, nil, err
@@ -226,39 +203,28 @@ func (s *Workbench) CountByPart(ctx context.Context, filter report.Filter, by re
 			parts = append(parts, row.PartCounts)
 		}
 	}
-	parts, err = s.addVerdicts(ctx, parts, q.args[:2:2], filter, by)
-	return total, parts, err
+	return total, parts, nil
 }
 
-// countedVerdicts selects reports with their verdicts as 1 in one of three columns, between
-// $1 and $2: what was never said counts when the time for it ended.
-const countedVerdicts = `
+// countedEvents selects reports with what happened to them between $1 and $2: they were
+// filed, closed or opened again, or their reporters gave verdicts. A verdict that was never
+// given counts when the time for it ended. The first entry of a report's history is its
+// filing; replies are left out.
+const countedEvents = `
 	from (
-		select report_id, given_at as at, fixed from verdicts where given_at >= $1 and given_at < $2
+		select report_id, changed_at as at, from_status, to_status, null::text as verdict from status_history
+		where changed_at >= $1 and changed_at < $2 and from_status is distinct from to_status
+			and (from_status is null or 'resolved' in (from_status, to_status) or 'rejected' in (from_status, to_status))
 		union all
-		select report_id, until, null from verdicts where given_at is null and until >= $1 and until < least($2, now())
-	) v join reports r on r.id = v.report_id join categories c on c.id = r.category_id`
+		select report_id, given_at, null, null, case when fixed then 'confirmed' else 'disputed' end
+		from verdicts where given_at >= $1 and given_at < $2
+		union all
+		select report_id, until, null, null, 'silent' from verdicts where given_at is null and until >= $1 and until < least($2, now())
+	) e join reports r on r.id = e.report_id join categories c on c.id = r.category_id`
 
-// verdictSums are the figures of countedVerdicts.
-const verdictSums = `count(*) filter (where v.fixed), count(*) filter (where not v.fixed), count(*) filter (where v.fixed is null)`
-
-// addVerdicts adds the verdicts between two times on the reports that match filter to the
-// counts of parts of the city, which are in the order of their ids.
-func (s *Workbench) addVerdicts(ctx context.Context, counts []report.PartCounts, between []any, filter report.Filter, by report.PartOf) ([]report.PartCounts, error) {
-	q := query{args: between}
-	q.filter(filter)
-	said, err := pgpool.Collect(ctx, s.db.pool, "count verdicts by part", func(row pgx.CollectableRow) (n report.PartCounts, err error) {
-		return n, row.Scan(&n.Part, &n.Confirmed, &n.VerdictCounts.Disputed, &n.Silent)
-	}, `
-		select `+partSQL(by)+` as part, `+verdictSums+countedVerdicts+routesSQL+q.where()+`
-		group by part`, q.args...)
-	for _, n := range said {
-		i, found := slices.BinarySearchFunc(counts, n, func(a, b report.PartCounts) int { return cmp.Compare(a.Part, b.Part) })
-		if found {
-			counts[i].VerdictCounts = n.VerdictCounts
-		} else {
-			counts = slices.Insert(counts, i, n)
-		}
-	}
-	return counts, err
-}
+// endedSums and verdictSums are figures of countedEvents.
+const (
+	endedSums = `count(*) filter (where e.from_status is null and e.verdict is null),
+			count(*) filter (where e.to_status = 'resolved'), count(*) filter (where e.to_status = 'rejected')`
+	verdictSums = `count(*) filter (where e.verdict = 'confirmed'), count(*) filter (where e.verdict = 'disputed'), count(*) filter (where e.verdict = 'silent')`
+)

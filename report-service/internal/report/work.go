@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -313,28 +312,4 @@ func Count(f Filter, shares []GroupCount) Counts {
 type QueueView struct {
 	Name    string
 	Filters string // the query of the page's address, which only the page reads
-}
-
-// AddVerdicts adds the verdicts in said to the counts of the same periods and categories,
-// and returns all in their order.
-func AddVerdicts(counts, said []PeriodCounts) []PeriodCounts {
-	type key struct {
-		begin    int64
-		category int32
-	}
-	places := make(map[key]int, len(counts))
-	for i, c := range counts {
-		places[key{c.Begin.Unix(), c.Category}] = i
-	}
-	for _, s := range said {
-		if i, ok := places[key{s.Begin.Unix(), s.Category}]; ok {
-			counts[i].VerdictCounts = s.VerdictCounts
-		} else {
-			counts = append(counts, s)
-		}
-	}
-	slices.SortFunc(counts, func(a, b PeriodCounts) int {
-		return cmp.Or(a.Begin.Compare(b.Begin), cmp.Compare(a.Category, b.Category))
-	})
-	return counts
 }

@@ -85,12 +85,8 @@ func (s *Open311) Requests(ctx context.Context, q report.RequestQuery) ([]report
 	var sql query
 	q.Filter.Official, q.Filter.Hidden, q.Filter.Withdrawn, q.Filter.Reporter = false, false, false, "" // whoever asks
 	sql.filter(q.Filter)
-	if q.IDs != nil {
-		sql.and(`r.id = any(%s)`, q.IDs)
-	}
-	if !q.ChangedFrom.IsZero() {
-		sql.and(`r.updated_at >= %s`, q.ChangedFrom)
-	}
+	sql.when(q.IDs != nil, `r.id = any(%s)`, q.IDs)
+	sql.when(!q.ChangedFrom.IsZero(), `r.updated_at >= %s`, q.ChangedFrom)
 	if q.Near != nil {
 		degrees := q.Radius / metresPerDegree
 		sql.and(`r.latitude between %s and %s`, q.Near.Latitude-degrees, q.Near.Latitude+degrees)
@@ -117,15 +113,9 @@ func (s *Open311) Updates(ctx context.Context, q report.UpdateQuery) ([]report.R
 	sql.and(`r.hidden_reason is null`)
 	sql.and(`h.from_status is not null`)
 	sql.and(`(h.kind is null or h.kind = %s)`, report.Upheld)
-	if q.IDs != nil {
-		sql.and(`h.report_id = any(%s)`, q.IDs)
-	}
-	if !q.From.IsZero() {
-		sql.and(`h.changed_at >= %s`, q.From)
-	}
-	if !q.To.IsZero() {
-		sql.and(`h.changed_at < %s`, q.To)
-	}
+	sql.when(q.IDs != nil, `h.report_id = any(%s)`, q.IDs)
+	sql.when(!q.From.IsZero(), `h.changed_at >= %s`, q.From)
+	sql.when(!q.To.IsZero(), `h.changed_at < %s`, q.To)
 	return pgpool.Collect(ctx, s.db.pool, "select updates", pgx.RowToStructByPos[report.RequestUpdate], `
 		select h.report_id, h.report_version, h.to_status, h.note, h.changed_at
 		from status_history h join reports r on r.id = h.report_id`+sql.where()+`

@@ -26,6 +26,13 @@ func (q *query) and(condition string, args ...any) {
 	q.conditions = append(q.conditions, fmt.Sprintf(condition, places...))
 }
 
+// when adds the condition if it is asked for.
+func (q *query) when(asked bool, condition string, args ...any) {
+	if asked {
+		q.and(condition, args...)
+	}
+}
+
 // arg adds an argument and returns its placeholder.
 func (q *query) arg(v any) string {
 	q.args = append(q.args, v)
@@ -110,23 +117,13 @@ func (q *query) page(f report.Filter, after *report.Cursor, limit int) (end, ord
 }
 
 // filter adds the conditions of f.
-func (q *query) filter(f report.Filter) { //nolint:funlen // one condition after the other
-	if len(f.Statuses) > 0 {
-		q.and(`r.status = any(%s)`, f.Statuses)
-	}
-	if len(f.Categories) > 0 {
-		q.and(`r.category_id = any(%s)`, f.Categories)
-	}
-	if len(f.IDs) > 0 {
-		q.and(`r.id = any(%s)`, f.IDs)
-	}
-	if len(f.Areas) > 0 {
-		q.and(`r.area_id = any(array(select a.id from areas a where a.code = any(%s)))`, f.Areas)
-	}
-	if f.Asset != "" {
-		layer, code, _ := strings.Cut(f.Asset, "/")
-		q.and(`r.asset_id = (select a.id from assets a where a.layer = %s and a.code = %s)`, layer, code)
-	}
+func (q *query) filter(f report.Filter) {
+	q.when(len(f.Statuses) > 0, `r.status = any(%s)`, f.Statuses)
+	q.when(len(f.Categories) > 0, `r.category_id = any(%s)`, f.Categories)
+	q.when(len(f.IDs) > 0, `r.id = any(%s)`, f.IDs)
+	q.when(len(f.Areas) > 0, `r.area_id = any(array(select a.id from areas a where a.code = any(%s)))`, f.Areas)
+	layer, code, _ := strings.Cut(f.Asset, "/")
+	q.when(f.Asset != "", `r.asset_id = (select a.id from assets a where a.layer = %s and a.code = %s)`, layer, code)
 	switch {
 	case f.Reporter != "": // reporters also see their own hidden reports
 		q.and(`p.reporter_id = %s`, f.Reporter)
@@ -139,9 +136,7 @@ func (q *query) filter(f report.Filter) { //nolint:funlen // one condition after
 	default:
 		q.and(`r.hidden_reason is null`)
 	}
-	if !f.Scope.City() {
-		q.and(withinSQL, f.Scope.Departments())
-	}
+	q.when(!f.Scope.City(), withinSQL, f.Scope.Departments())
 	if id, ok := report.IDOf(f.Words); ok {
 		q.and(`r.id = %s`, id)
 	} else if len(f.Words) > 0 {
@@ -155,9 +150,7 @@ func (q *query) filter(f report.Filter) { //nolint:funlen // one condition after
 		}
 		q.and(`(` + strings.Join(ways, ` or `) + `)`)
 	}
-	if len(f.Departments) > 0 {
-		q.and(inChargeSQL, f.Departments)
-	}
+	q.when(len(f.Departments) > 0, inChargeSQL, f.Departments)
 	switch {
 	case f.Assignee == nil:
 	case *f.Assignee == "":
@@ -165,30 +158,14 @@ func (q *query) filter(f report.Filter) { //nolint:funlen // one condition after
 	default:
 		q.and(`r.assignee_id = %s`, *f.Assignee)
 	}
-	if !f.FiledFrom.IsZero() {
-		q.and(`r.created_at >= %s`, f.FiledFrom)
-	}
-	if !f.FiledTo.IsZero() {
-		q.and(`r.created_at < %s`, f.FiledTo)
-	}
-	if f.Overdue > 0 {
-		q.and(`r.overdue_level >= %s and (r.status in ('pending', 'in_progress') or r.disputed_at is not null)`, f.Overdue)
-	}
-	if f.Disputed {
-		q.and(`r.disputed_at is not null`)
-	}
-	if f.NewComments {
-		q.and(`r.id = any(array(select report_id from comments where ` + unseenSQL + `))`)
-	}
-	if f.Waiting {
-		q.and(`r.waiting`)
-	}
-	if f.Unanswered {
-		q.and(`r.not_answered`)
-	}
-	if len(f.Sources) > 0 {
-		q.and(`r.id in (select i.report_id from counter_reports i where i.source = any(%s))`, f.Sources)
-	}
+	q.when(!f.FiledFrom.IsZero(), `r.created_at >= %s`, f.FiledFrom)
+	q.when(!f.FiledTo.IsZero(), `r.created_at < %s`, f.FiledTo)
+	q.when(f.Overdue > 0, `r.overdue_level >= %s and (r.status in ('pending', 'in_progress') or r.disputed_at is not null)`, f.Overdue)
+	q.when(f.Disputed, `r.disputed_at is not null`)
+	q.when(f.NewComments, `r.id = any(array(select report_id from comments where `+unseenSQL+`))`)
+	q.when(f.Waiting, `r.waiting`)
+	q.when(f.Unanswered, `r.not_answered`)
+	q.when(len(f.Sources) > 0, `r.id in (select i.report_id from counter_reports i where i.source = any(%s))`, f.Sources)
 	if f.Box != nil {
 		q.and(`r.latitude between %s and %s`, f.Box.South, f.Box.North)
 		longitude := `r.longitude between %s and %s`

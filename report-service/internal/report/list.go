@@ -97,39 +97,22 @@ func (f Filter) List() uint32 {
 		_, _ = fmt.Fprintf(sum, " %d %s %d %d %s", slices.Sorted(slices.Values(f.Departments)), assignee,
 			f.FiledFrom.UnixMicro(), f.FiledTo.UnixMicro(), f.Order)
 	}
-	if len(f.Areas) > 0 {
-		_, _ = fmt.Fprintf(sum, " areas %q", slices.Sorted(slices.Values(f.Areas)))
+	mark := func(asked bool, format string, args ...any) {
+		if asked {
+			_, _ = fmt.Fprintf(sum, format, args...)
+		}
 	}
-	if f.Asset != "" {
-		_, _ = fmt.Fprintf(sum, " asset %s", f.Asset)
-	}
-	if len(f.IDs) > 0 {
-		_, _ = fmt.Fprintf(sum, " ids %q", f.IDs)
-	}
-	if f.Overdue > 0 {
-		_, _ = fmt.Fprintf(sum, " overdue %d", f.Overdue)
-	}
-	if f.Hidden {
-		_, _ = fmt.Fprint(sum, " hidden")
-	}
-	if f.Withdrawn {
-		_, _ = fmt.Fprint(sum, " withdrawn")
-	}
-	if f.NewComments {
-		_, _ = fmt.Fprint(sum, " new comments")
-	}
-	if f.Waiting {
-		_, _ = fmt.Fprint(sum, " waiting")
-	}
-	if f.Unanswered {
-		_, _ = fmt.Fprint(sum, " unanswered")
-	}
-	if f.Disputed {
-		_, _ = fmt.Fprint(sum, " disputed")
-	}
-	if len(f.Sources) > 0 {
-		_, _ = fmt.Fprintf(sum, " sources %q", slices.Sorted(slices.Values(f.Sources)))
-	}
+	mark(len(f.Areas) > 0, " areas %q", slices.Sorted(slices.Values(f.Areas)))
+	mark(f.Asset != "", " asset %s", f.Asset)
+	mark(len(f.IDs) > 0, " ids %q", f.IDs)
+	mark(f.Overdue > 0, " overdue %d", f.Overdue)
+	mark(f.Hidden, " hidden")
+	mark(f.Withdrawn, " withdrawn")
+	mark(f.NewComments, " new comments")
+	mark(f.Waiting, " waiting")
+	mark(f.Unanswered, " unanswered")
+	mark(f.Disputed, " disputed")
+	mark(len(f.Sources) > 0, " sources %q", slices.Sorted(slices.Values(f.Sources)))
 	return sum.Sum32()
 }
 

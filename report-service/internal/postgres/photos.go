@@ -48,9 +48,6 @@ func (s *Photos) CheckUpload(ctx context.Context, reportID, upload uuid.UUID, af
 		return nil, err
 	}
 	city, err := by.UploadsForCity(&f, after)
-	if err == nil {
-		err = report.CheckAfter(after, city)
-	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -111,9 +108,6 @@ func (s *Photos) Add(ctx context.Context, u report.Upload, by report.User) (p re
 		}
 		city, err := by.UploadsForCity(&l.Filing, u.After)
 		if err != nil {
-			return err
-		}
-		if err := report.CheckAfter(u.After, city); err != nil {
 			return err
 		}
 		var ofReport, today int

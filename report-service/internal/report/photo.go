@@ -134,27 +134,23 @@ func (u User) ActsForCity(f *Filing) (city bool, err error) {
 
 // UploadsForCity is ActsForCity for a photo that u adds. One that an official adds to a
 // report that was filed for somebody is that person's, unless it shows the finished work:
-// everybody else sees the photos of an anonymous report.
+// everybody else sees the photos of an anonymous report. Only the city shows finished work.
 func (u User) UploadsForCity(f *Filing, after bool) (city bool, err error) {
 	city, err = u.ActsForCity(f)
-	if err == nil && u.Scope.connection && !after {
-		err = fault.New(NotReporter, "a connection may add photos of the finished work alone: send purpose=after")
+	switch {
+	case err != nil:
+		return false, err
+	case u.Scope.connection && !after:
+		return false, fault.New(NotReporter, "a connection may add photos of the finished work alone: send purpose=after")
+	case after && !city:
+		return false, fault.New(NotReporter, "only the city may add photos of the finished work")
 	}
-	return city && (after || !f.ForCaller()), err
+	return city && (after || !f.ForCaller()), nil
 }
 
 // Holds reports whether what u adds waits for an official: u is a firm, which the city does
 // not know well enough to let it publish.
 func (u User) Holds() bool { return u.Scope.job != uuid.Nil }
-
-// CheckAfter returns an error if a photo of the finished work may not be added by the city
-// or by the report's reporter.
-func CheckAfter(after, city bool) error {
-	if after && !city {
-		return fault.New(NotReporter, "only the city may add photos of the finished work")
-	}
-	return nil
-}
 
 // CheckPhotos returns an error if a report with so many photos of the same purpose, whose
 // reporter has uploaded so many today, may not get another.

@@ -33,10 +33,8 @@ func (s *Workbench) BeginBulkMove(ctx context.Context, m report.BulkMove, idempo
 	queueOfficials(&begin, m.By)
 	begin.Queue(`insert into bulk_moves (official_id, status, note, reports) values ($1, $2, $3, $4) returning id`,
 		m.By.ID, m.To, m.Note, m.Reports).QueryRow(func(row pgx.Row) error { return row.Scan(&id) })
-	if err := s.db.pool.SendBatch(ctx, &begin).Close(); err != nil {
-		return 0, nil, fmt.Errorf("begin bulk move: %w", err)
-	}
-	return id, nil, nil
+	err = send(ctx, s.db.pool, "begin bulk move", &begin)
+	return id, nil, err
 }
 
 // EndBulkMove records which reports were not moved, together with the answer
@@ -46,10 +44,7 @@ func (s *Workbench) EndBulkMove(ctx context.Context, id int64, refused []uuid.UU
 	end.Queue(`update bulk_moves set refused = $2 where id = $1`, id, refused)
 	before := s.db.earlierThan(idempotent)
 	before.keep(&end)
-	if err := s.db.pool.SendBatch(ctx, &end).Close(); err != nil {
-		return fmt.Errorf("end bulk move: %w", err)
-	}
-	return nil
+	return send(ctx, s.db.pool, "end bulk move", &end)
 }
 
 // BulkMoves returns the latest bulk moves of reports in reach of by, newest first, without
@@ -64,9 +59,7 @@ func (s *Workbench) BulkMoves(ctx context.Context, limit int, by report.User) ([
 		some = ` where exists (select` + fmt.Sprintf(within, `b.reports`) + `)`
 	}
 	return pgpool.Collect(ctx, s.db.pool, "select bulk moves", func(row pgx.CollectableRow) (m report.BulkMove, err error) {
-		err = row.Scan(&m.At, &m.By.ID, &m.By.Name, &m.To, &m.Note, &m.Reports, &m.Refused)
-		m.At = m.At.UTC()
-		return m, err
+		return m, row.Scan(utc{&m.At}, &m.By.ID, &m.By.Name, &m.To, &m.Note, &m.Reports, &m.Refused)
 	}, `
 		select b.at, o.id, o.name, b.status, b.note, `+reports+`, `+refused+`
 		from bulk_moves b join officials o on o.id = b.official_id`+some+`

@@ -2,13 +2,13 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/calendar"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 	"github.com/cityconnect/cityconnect/report-service/internal/settings"
@@ -55,9 +55,6 @@ func readDeadline(ctx context.Context, tx pgx.Tx, id uuid.UUID) (days calendar.C
 	if days, err = settings.ReadCalendar(ctx, tx); err != nil {
 		return days, d, now, err
 	}
-	t, err := onlyTimed.scan(tx.QueryRow(ctx, `select `+onlyTimed.sql()+` from reports r where r.id = $1`, id))
-	if err != nil {
-		return days, d, now, fmt.Errorf("select deadline: %w", err)
-	}
-	return days, t.deadline, t.now, nil
+	t, err := pgpool.One(ctx, tx, "select deadline", pgx.ErrNoRows, onlyTimed.row, `select `+onlyTimed.sql()+` from reports r where r.id = $1`, id)
+	return days, t.deadline, t.now, err
 }

@@ -23,7 +23,7 @@ func (s *Reports) Correct(ctx context.Context, id uuid.UUID, c report.Correction
 		return report.View{}, err
 	}
 	var view report.View
-	err = s.db.changeWithin(ctx, id, c.By.Scope, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+	err = s.db.change(ctx, id, c.By.Scope, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		own := c.Own(&l.Filing)
 		if !own {
 			by := c.By.User()

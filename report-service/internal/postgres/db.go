@@ -78,13 +78,8 @@ func (db *DB) Run(ctx context.Context) error { return db.committer.Run(ctx) }
 // the report, waiting for the lock, calls decide, writes the rows that decide
 // added, commits, and wakes the relay. Every change that does not go through
 // the committer goes through here, so that none of these steps can be
-// forgotten.
-func (db *DB) change(ctx context.Context, id uuid.UUID, decide func(tx pgx.Tx, l *lockedReport, w *writeBatch) error) error {
-	return db.changeWithin(ctx, id, report.Scope{}, decide)
-}
-
-// changeWithin is change for whoever acts within a scope: the report has what report.May needs.
-func (db *DB) changeWithin(ctx context.Context, id uuid.UUID, scope report.Scope, decide func(tx pgx.Tx, l *lockedReport, w *writeBatch) error) error {
+// forgotten. The report has what report.May needs of whoever acts within the scope.
+func (db *DB) change(ctx context.Context, id uuid.UUID, scope report.Scope, decide func(tx pgx.Tx, l *lockedReport, w *writeBatch) error) error {
 	return db.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
 		l, err := lockWithin(ctx, tx, id, scope)
 		if err != nil {
@@ -96,7 +91,7 @@ func (db *DB) changeWithin(ctx context.Context, id uuid.UUID, scope report.Scope
 
 // act is change for what an official does, if they may.
 func (db *DB) act(ctx context.Context, id uuid.UUID, by report.Official, a report.Action, decide func(tx pgx.Tx, l *lockedReport, w *writeBatch) error) error {
-	return db.changeWithin(ctx, id, by.Scope, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+	return db.change(ctx, id, by.Scope, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		if err := report.May(by.User(), a, &l.Filing); err != nil {
 			return err
 		}
@@ -148,8 +143,8 @@ func lockWithin(ctx context.Context, tx pgx.Tx, id uuid.UUID, scope report.Scope
 	l := r.lockWithin(id, scope)
 	var b pgx.Batch
 	r.queue(&b)
-	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
-		return nil, fmt.Errorf("lock report: %w", err)
+	if err := send(ctx, tx, "lock report", &b); err != nil {
+		return nil, err
 	}
 	if !l.found {
 		return nil, report.ErrNotFound
@@ -161,11 +156,18 @@ func lockWithin(ctx context.Context, tx pgx.Tx, id uuid.UUID, scope report.Scope
 func (w *writeBatch) send(ctx context.Context, tx pgx.Tx) error {
 	var b pgx.Batch
 	w.queue(&b)
+	return send(ctx, tx, "write changes", &b)
+}
+
+// send sends a batch unless it is empty; what describes it in errors.
+func send(ctx context.Context, to interface {
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}, what string, b *pgx.Batch) error {
 	if b.Len() == 0 {
 		return nil
 	}
-	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
-		return fmt.Errorf("write changes: %w", err)
+	if err := to.SendBatch(ctx, b).Close(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
 }

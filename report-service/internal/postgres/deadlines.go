@@ -128,10 +128,8 @@ func (s *Deadlines) deadlinesStep(ctx context.Context, tx pgx.Tx, run schedule.R
 	if err != nil {
 		return schedule.Progress{}, err
 	}
-	if writes.Len() > 0 {
-		if err := tx.SendBatch(ctx, &writes).Close(); err != nil {
-			return schedule.Progress{}, fmt.Errorf("set deadlines: %w", err)
-		}
+	if err := send(ctx, tx, "set deadlines", &writes); err != nil {
+		return schedule.Progress{}, err
 	}
 	cursor, err := json.Marshal(end)
 	if err != nil {

@@ -75,10 +75,7 @@ func (e *earlier) read(b *pgx.Batch) {
 func (e *earlier) readNow(ctx context.Context, tx pgx.Tx) error {
 	var b pgx.Batch
 	e.read(&b)
-	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
-		return fmt.Errorf("look for an earlier request: %w", err)
-	}
-	return nil
+	return send(ctx, tx, "look for an earlier request", &b)
 }
 
 const storedSQL = `

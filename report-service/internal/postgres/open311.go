@@ -27,12 +27,7 @@ func (s *Open311) Applications(ctx context.Context) ([]report.Application, error
 }
 
 func scanApplication(row pgx.CollectableRow) (a report.Application, err error) {
-	err = row.Scan(&a.ID, &a.Name, &a.MadeAt, &a.RevokedAt, &a.Reports)
-	a.MadeAt = a.MadeAt.UTC()
-	if a.RevokedAt != nil {
-		a.RevokedAt = new(a.RevokedAt.UTC())
-	}
-	return a, err
+	return a, row.Scan(&a.ID, &a.Name, utc{&a.MadeAt}, utcOrNil{&a.RevokedAt}, &a.Reports)
 }
 
 // Add keeps a new application, of whose key hash is.

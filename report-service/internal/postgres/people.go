@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,15 +11,11 @@ import (
 
 // See records that a member has used the service, and in which role.
 func (s *Workbench) See(ctx context.Context, m report.Member) error {
-	_, err := s.db.pool.Exec(ctx, `
+	return pgpool.Exec(ctx, s.db.pool, "record member", `
 		insert into officials (id, name, role, seen_at) values ($1, $2, $3, $4)
 		on conflict (id) do update set name = excluded.name, role = excluded.role, seen_at = excluded.seen_at
 		where (officials.name, officials.role, officials.seen_at) is distinct from (excluded.name, excluded.role, excluded.seen_at)`,
 		m.ID, m.Name, m.Role, m.SeenAt)
-	if err != nil {
-		return fmt.Errorf("record member: %w", err)
-	}
-	return nil
 }
 
 // People returns at most limit of those who were seen, the last one first.

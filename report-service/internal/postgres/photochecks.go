@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/cityconnect/cityconnect/platform/consumer"
 	"github.com/cityconnect/cityconnect/platform/event"
+	"github.com/cityconnect/cityconnect/platform/fault"
 	"github.com/cityconnect/cityconnect/platform/pgpool"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
@@ -31,24 +30,16 @@ type PhotoChecks struct {
 // NewPhotoChecks returns the checks of the photos in db.
 func NewPhotoChecks(db *DB) *PhotoChecks { return &PhotoChecks{db, newPhotoIDs(db)} }
 
-// UploadToCheck returns the upload of a photo. The uploader is the report's
+// UploadToCheck returns the upload of a photo, the zero value if it is deleted. The uploader is the report's
 // reporter, or the official who added it.
 func (s *PhotoChecks) UploadToCheck(ctx context.Context, photo uuid.UUID) (Unchecked, error) {
-	var u Unchecked
-	err := s.db.pool.QueryRow(ctx, `
+	return pgpool.One(ctx, s.db.pool, "select photo", nil, pgx.RowToStructByPos[Unchecked], `
 		select coalesce(p.upload, ''), p.state = 'checking', coalesce(
 			case when p.official then (
 				select a.official_id from report_acts a
 				where a.report_id = p.report_id and a.photo_id = p.id and a.action = 'add_photo' limit 1)
 			else (select o.reporter_id from reporters o where o.report_id = p.report_id) end, '')
-		from photos p where p.id = $1`, photo).Scan(&u.Key, &u.Checking, &u.Uploader)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return Unchecked{}, nil
-	}
-	if err != nil {
-		return Unchecked{}, fmt.Errorf("select photo: %w", err)
-	}
-	return u, nil
+		from photos p where p.id = $1`, photo)
 }
 
 // Judge writes the worker's verdict on the photo of a message from queue,
@@ -72,17 +63,14 @@ func (s *PhotoChecks) Judge(ctx context.Context, queue string, m consumer.Messag
 
 func (s *PhotoChecks) judge(ctx context.Context, tx pgx.Tx, w *writeBatch, reportID, photo uuid.UUID, v report.Judgement, trace string) (kept bool, err error) {
 	l, err := lockReport(ctx, tx, reportID)
-	if errors.Is(err, report.ErrNotFound) { // deleted, and its photos with it
+	var p report.Photo
+	if err == nil {
+		p, err = s.ids.lock(ctx, tx, reportID, photo)
+	}
+	switch {
+	case fault.KindOf(err) == fault.NotFound: // deleted
 		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	p, err := s.ids.lock(ctx, tx, reportID, photo)
-	if errors.Is(err, report.ErrNoPhoto) {
-		return false, nil
-	}
-	if err != nil {
+	case err != nil:
 		return false, err
 	}
 	if p.State != report.PhotoChecking {
@@ -136,20 +124,16 @@ func (s *PhotoChecks) Cleaned(ctx context.Context, l Leftover) error {
 
 // UnknownUploads returns the keys that are not the upload of any photo.
 func (s *PhotoChecks) UnknownUploads(ctx context.Context, keys []string) ([]string, error) {
-	return s.unknown(ctx, `
+	return pgpool.Collect(ctx, s.db.pool, "compare files", pgx.RowTo[string], `
 		select k from unnest($1::text[]) k where not exists (select from photos where upload = k)`, keys)
 }
 
 // UnknownPhotos returns the ids without a photo that has pictures, or may get
 // some.
 func (s *PhotoChecks) UnknownPhotos(ctx context.Context, ids []string) ([]string, error) {
-	return s.unknown(ctx, `
+	return pgpool.Collect(ctx, s.db.pool, "compare files", pgx.RowTo[string], `
 		select i from unnest($1::text[]) i
 		where not exists (select from photos where id = i::uuid and state in ('checking', 'held', 'ready'))`, ids)
-}
-
-func (s *PhotoChecks) unknown(ctx context.Context, sql string, names []string) ([]string, error) {
-	return pgpool.Collect(ctx, s.db.pool, "compare files", pgx.RowTo[string], sql, names)
 }
 
 // RefuseDead refuses the photos whose message became a dead letter of queue,

@@ -148,7 +148,7 @@ func (s *Photos) digests(u report.Upload) [][]byte {
 // changePhotos changes the photos of a report by do, if by may change them; an official needs
 // to be one who may do a.
 func (s *Photos) changePhotos(ctx context.Context, id uuid.UUID, by report.User, a report.Action, do func(tx pgx.Tx, l *lockedReport, city bool, w *writeBatch) error) error {
-	return s.db.changeWithin(ctx, id, by.Scope, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+	return s.db.change(ctx, id, by.Scope, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		connection, _ := by.Scope.Connection()
 		if !by.Official {
 			a = report.Read

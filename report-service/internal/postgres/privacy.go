@@ -30,7 +30,7 @@ const namelessSQL = `payload = (payload - 'reporter_id' - 'reporter_name')
 // notification-service does its part when it gets the message.
 func (s *Reports) HideName(ctx context.Context, id uuid.UUID, reporter string) (report.View, error) {
 	var view report.View
-	err := s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+	err := s.db.change(ctx, id, report.Scope{}, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		if reporter == "" || l.Reporter.ID != reporter {
 			return report.ErrNotFound
 		}

@@ -37,12 +37,11 @@ func (s *Questions) Ask(ctx context.Context, id uuid.UUID, q report.Question) (r
 		if l.ForCaller() {
 			return report.ErrCallerCannotAnswer
 		}
-		_, open, err := openQuestion(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		if open {
+		switch _, err := openQuestion(ctx, tx, id); {
+		case err == nil:
 			return report.ErrAskedAlready
+		case !errors.Is(err, report.ErrNotAsked):
+			return err
 		}
 		days, d, now, err := readDeadline(ctx, tx, id)
 		if err != nil {
@@ -67,11 +66,9 @@ func (s *Questions) Withdraw(ctx context.Context, id, question uuid.UUID, by rep
 	return s.db.act(ctx, id, by, report.Handle, func(tx pgx.Tx, _ *lockedReport, w *writeBatch) error {
 		var state report.QuestionState
 		err := tx.QueryRow(ctx, `select state from questions where id = $1 and report_id = $2`, question, id).Scan(&state)
-		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			return report.ErrUnknownQuestion
+		switch err = pgpool.Found(err, "select question", report.ErrUnknownQuestion); {
 		case err != nil:
-			return fmt.Errorf("select question: %w", err)
+			return err
 		case state == report.QuestionWithdrawn:
 			w.doneBefore = true
 			return nil
@@ -90,7 +87,7 @@ func (s *Questions) Withdraw(ctx context.Context, id, question uuid.UUID, by rep
 func (s *Questions) Answer(ctx context.Context, id uuid.UUID, reporter string, a report.Answer, idempotent *report.Idempotent,
 ) (report.StoredResponse, error) {
 	before := s.db.earlierThan(idempotent)
-	err := s.db.change(ctx, id, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
+	err := s.db.change(ctx, id, report.Scope{}, func(tx pgx.Tx, l *lockedReport, w *writeBatch) error {
 		if reporter == "" || l.Reporter.ID != reporter {
 			return report.ErrNotFound
 		}
@@ -104,12 +101,9 @@ func (s *Questions) Answer(ctx context.Context, id uuid.UUID, reporter string, a
 		if err := l.check(true); err != nil { // reporters know that theirs is hidden
 			return err
 		}
-		q, open, err := openQuestion(ctx, tx, id)
-		switch {
-		case err != nil:
+		q, err := openQuestion(ctx, tx, id)
+		if err != nil {
 			return err
-		case !open:
-			return report.ErrNotAsked
 		}
 		w.others.Queue(`insert into answers (question_id, id, text, answered_at) values ($1, $2, $3, $4)`, q.ID, a.ID, a.Text, a.At)
 		if err := endQuestion(ctx, tx, id, report.QuestionAnswered, w); err != nil {
@@ -131,8 +125,7 @@ func (s *Questions) Dialogue(ctx context.Context, id uuid.UUID, reader report.Us
 		var answer *uuid.UUID
 		var text *string
 		var at *time.Time
-		err = row.Scan(&e.ID, &e.Text, &e.By.ID, &e.By.Name, &e.At, &e.EndsOn, &e.State, &answer, &text, &at)
-		e.At = e.At.UTC()
+		err = row.Scan(&e.ID, &e.Text, &e.By.ID, &e.By.Name, utc{&e.At}, &e.EndsOn, &e.State, &answer, &text, &at)
 		if answer != nil {
 			e.Answer = &report.Answer{ID: *answer, Text: *text, At: at.UTC()}
 		}
@@ -155,9 +148,8 @@ func (s *Questions) saidVerdicts(ctx context.Context, id uuid.UUID, reader repor
 	within := q.within(reader.Reach(report.Handle), "")
 	return pgpool.Collect(ctx, s.db.pool, "select all verdicts", func(row pgx.CollectableRow) (v report.SaidVerdict, err error) {
 		var version, n int64
-		err = row.Scan(&v.ReportID, &version, &n, &v.Fixed, &v.Text, &v.GivenAt, &v.Until)
+		err = row.Scan(&v.ReportID, &version, &n, &v.Fixed, &v.Text, utc{&v.GivenAt}, utc{&v.Until})
 		v.ID = uuid.NewSHA1(v.ReportID, fmt.Appendf(nil, "%d/%d", version, n))
-		v.GivenAt, v.Until = v.GivenAt.UTC(), v.Until.UTC()
 		return v, err
 	}, `
 		select v.report_id, v.version, said.n, said.fixed, said.text, said.given_at, v.until
@@ -171,16 +163,10 @@ func (s *Questions) saidVerdicts(ctx context.Context, id uuid.UUID, reader repor
 		order by said.given_at, v.report_id, v.version, said.n`, q.args...)
 }
 
-// openQuestion returns the open question about a locked report.
-func openQuestion(ctx context.Context, tx pgx.Tx, id uuid.UUID) (q report.Question, open bool, err error) {
+// openQuestion returns the open question about a locked report, or ErrNotAsked.
+func openQuestion(ctx context.Context, tx pgx.Tx, id uuid.UUID) (q report.Question, err error) {
 	err = tx.QueryRow(ctx, `select id, asked_by from questions where report_id = $1 and state = 'open'`, id).Scan(&q.ID, &q.By.ID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return q, false, nil
-	}
-	if err != nil {
-		return q, false, fmt.Errorf("select question: %w", err)
-	}
-	return q, true, nil
+	return q, pgpool.Found(err, "select question", report.ErrNotAsked)
 }
 
 // endQuestion queues the end of the open question about a locked report, whose clock

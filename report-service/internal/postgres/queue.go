@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -58,19 +57,15 @@ func (s *Workbench) queue(ctx context.Context, filter report.Filter, after *repo
 }
 
 // Waiting counts what waits for officials, of reports in reach of by.
-func (s *Workbench) Waiting(ctx context.Context, by report.User) (n report.Waiting, err error) {
+func (s *Workbench) Waiting(ctx context.Context, by report.User) (report.Waiting, error) {
 	var q query
 	within := q.within(by.Reach(report.Handle), "")
-	err = s.db.pool.QueryRow(ctx, `
+	return pgpool.One(ctx, s.db.pool, "count what waits", pgx.ErrNoRows, pgx.RowToStructByPos[report.Waiting], `
 		select
 			(select count(distinct c.report_id) from comments c join reports r on r.id = c.report_id and `+unhiddenSQL+` where not c.seen and c.hidden_reason is null and `+within+`),
 			(select count(distinct a.report_id) from abuse_reports a join reports r on r.id = a.report_id where a.settled_at is null and `+within+`),
 			(select count(*) from photos p join reports r on r.id = p.report_id where p.state = 'held' and `+within+`),
-			(select count(*) from reports r where r.disputed_at is not null and `+unhiddenSQL+` and `+within+`)`, q.args...).Scan(&n.Commented, &n.Abuse, &n.Photos, &n.Disputed)
-	if err != nil {
-		return n, fmt.Errorf("count what waits: %w", err)
-	}
-	return n, nil
+			(select count(*) from reports r where r.disputed_at is not null and `+unhiddenSQL+` and `+within+`)`, q.args...)
 }
 
 // Counts counts the reports that match filter, and those for each other choice
@@ -98,10 +93,8 @@ func (s *Workbench) Counts(ctx context.Context, filter report.Filter) (report.Co
 	counts := report.Count(filter, shares)
 	var disputed query
 	disputed.filter(filter.Pinned())
-	if err := s.db.pool.QueryRow(ctx, `select count(*) from reports r`+disputed.where(), disputed.values(filter)...).Scan(&counts.Disputed); err != nil {
-		return report.Counts{}, fmt.Errorf("count disputed reports: %w", err)
-	}
-	return counts, nil
+	counts.Disputed, err = pgpool.Value[int64](ctx, s.db.pool, "count disputed reports", `select count(*) from reports r`+disputed.where(), disputed.values(filter)...)
+	return counts, err
 }
 
 // CountOverTime counts the reports that match the rest of filter, by what

@@ -24,22 +24,19 @@ func NewReports(db *DB) *Reports { return &Reports{db} }
 func (s *Reports) Get(ctx context.Context, id uuid.UUID, reader report.User) (report.View, error) {
 	q := query{args: []any{reader.ID, id}}
 	within := q.within(reader.Reach(report.Read), "p")
-	v, err := viewed.scan(s.db.pool.QueryRow(ctx, viewSQL+` where r.id = $2 and `+within, q.args...))
-	return v, pgpool.Found(err, "select report", report.ErrNotFound)
+	return pgpool.One(ctx, s.db.pool, "select report", report.ErrNotFound, viewed.row, viewSQL+` where r.id = $2 and `+within, q.args...)
 }
 
 // Outlook returns what the reporter of a report learns about the work on it. For
 // everybody else there is none.
 func (s *Reports) Outlook(ctx context.Context, id uuid.UUID, reporter string) (report.Outlook, error) {
-	var o report.Outlook
-	err := s.db.pool.QueryRow(ctx, `
+	return pgpool.One(ctx, s.db.pool, "select outlook", report.ErrNotFound, pgx.RowToStructByPos[report.Outlook], `
 		select coalesce(d.name, ''), case when r.status in ('pending', 'in_progress') or r.disputed_at is not null then r.due_at end
 		from reports r
 		join reporters p on p.report_id = r.id and p.reporter_id = $2
 		join categories c on c.id = r.category_id`+routesSQL+`
 		left join departments d on d.id = `+chargeSQL+`
-		where r.id = $1`, id, reporter).Scan(&o.Department, &o.DueAt)
-	return o, pgpool.Found(err, "select outlook", report.ErrNotFound)
+		where r.id = $1`, id, reporter)
 }
 
 // History returns the changes of a report that reader may see, oldest first.
@@ -47,9 +44,7 @@ func (s *Reports) History(ctx context.Context, id uuid.UUID, reader report.User)
 	q := query{args: []any{id}}
 	within := q.within(reader.Reach(report.Read), "p")
 	changes, err := pgpool.Collect(ctx, s.db.pool, "select history", func(row pgx.CollectableRow) (c report.Change, err error) {
-		err = row.Scan(&c.From, &c.To, &c.Note, &c.Version, &c.At, &c.Corrected, &c.Kind, &c.Department)
-		c.At = c.At.UTC()
-		return c, err
+		return c, row.Scan(&c.From, &c.To, &c.Note, &c.Version, utc{&c.At}, &c.Corrected, &c.Kind, &c.Department)
 	}, `
 		select coalesce(from_status, ''), to_status, note, report_version, changed_at, correction, coalesce(kind, ''),
 			coalesce((select d.name from connections k join departments d on d.id = k.department_id where k.id::text = h.changed_by), '')

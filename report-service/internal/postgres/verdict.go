@@ -40,8 +40,7 @@ func (s *Reports) GiveVerdict(ctx context.Context, id uuid.UUID, reporter string
 		for _, locked := range []*lockedReport{l, original} { // the name in messages
 			locked.Category = categories[locked.Category.ID]
 		}
-		d := dispute{s, tx, w, l, original}
-		v, err = d.give(ctx, v)
+		v, err = dispute{tx, w, l, original}.give(ctx, v)
 		return err
 	})
 	return v, err
@@ -75,7 +74,6 @@ func lockWithOriginal(ctx context.Context, tx pgx.Tx, id uuid.UUID) (l, original
 // A dispute is a verdict on its way into the database, in a transaction that has locked the
 // report and its original.
 type dispute struct {
-	s           *Reports
 	tx          pgx.Tx
 	w           *writeBatch
 	l, original *lockedReport
@@ -91,14 +89,13 @@ func (d dispute) give(ctx context.Context, v report.Verdict) (report.Verdict, er
 	err := d.tx.QueryRow(ctx, `
 		select version, until, fixed, text, given_at, jsonb_array_length(earlier) from verdicts
 		where report_id = $1 and ended_at is null and until > $2 order by version desc limit 1`, d.l.ID, v.GivenAt).
-		Scan(&version, &v.Until, &fixed, &text, &given, &changes)
+		Scan(&version, utc{&v.Until}, &fixed, &text, &given, &changes)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && d.l.Status != report.Resolved {
 		return v, report.ErrNoVerdict
 	}
 	if err != nil {
 		return v, fmt.Errorf("select verdict: %w", err)
 	}
-	v.Until = v.Until.UTC()
 	if fixed != nil && *fixed == v.Fixed && text == v.Text {
 		v.GivenAt, d.w.doneBefore = given.UTC(), true
 		return v, nil

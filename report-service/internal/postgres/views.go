@@ -33,10 +33,7 @@ func viewOf(reports string) string {
 
 // queueView queues the reading of a report as the reader sees it once the batch is written.
 func queueView(b *pgx.Batch, reader string, id uuid.UUID, v *report.View) {
-	b.Queue(viewSQL+` where r.id = $2`, reader, id).QueryRow(func(row pgx.Row) (err error) {
-		*v, err = viewed.scan(row)
-		return err
-	})
+	b.Queue(viewSQL+` where r.id = $2`, reader, id).QueryRow(func(row pgx.Row) error { return viewed.into(row, v) })
 }
 
 // worked is what officials see of a report in the queue.

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -20,8 +19,8 @@ func (s *Workbench) Details(ctx context.Context, id uuid.UUID, by report.User) (
 			return report.TaskDetails{}, err
 		}
 	}
-	task, err := worked.scan(s.db.pool.QueryRow(ctx, taskSQL(` where r.id = $1`), id))
-	if err = pgpool.Found(err, "select work", report.ErrNotFound); err != nil {
+	task, err := pgpool.One(ctx, s.db.pool, "select work", report.ErrNotFound, worked.row, taskSQL(` where r.id = $1`), id)
+	if err != nil {
 		return report.TaskDetails{}, err
 	}
 	likely := []report.Task{task}
@@ -32,10 +31,8 @@ func (s *Workbench) Details(ctx context.Context, id uuid.UUID, by report.User) (
 	// The first entry of the history is the filing, which is not an official's
 	// act.
 	acts, err := pgpool.Collect(ctx, s.db.pool, "select acts", func(row pgx.CollectableRow) (a report.Act, err error) {
-		err = row.Scan(&a.At, &a.By.ID, &a.By.Name, &a.Kind, &a.Text, &a.Status,
+		return a, row.Scan(utc{&a.At}, &a.By.ID, &a.By.Name, &a.Kind, &a.Text, &a.Status,
 			officialID(&a.Assignee), officialName(&a.Assignee), departmentID(&a.Department), departmentName(&a.Department), &a.Original)
-		a.At = a.At.UTC()
-		return a, err
 	}, `
 		select h.changed_at as at, h.changed_by, coalesce(by.name, h.changed_by), case when h.correction is not null then 'correct' when h.kind = 'kept' then 'keep' when h.from_status = h.to_status then 'reply' else 'move' end, h.note, h.to_status, null, null, null::int, null, null::uuid
 		from status_history h left join officials by on by.id = h.changed_by
@@ -59,14 +56,7 @@ func (s *Workbench) Details(ctx context.Context, id uuid.UUID, by report.User) (
 		return report.TaskDetails{}, err
 	}
 	work := report.TaskDetails{Task: task, Acts: acts, Duplicates: duplicates}
-	err = s.db.pool.QueryRow(ctx, `
-		select coalesce((select k.name from open311_reports o join open311_keys k on k.id = o.key_id where o.report_id = $1), ''),
-			coalesce((select number from imported_reports where report_id = $1), '')`, id).
-		Scan(&work.Application, &work.Imported)
-	if err != nil {
-		return report.TaskDetails{}, fmt.Errorf("select application: %w", err)
-	}
-	if work.Intake, err = s.intake(ctx, id); err != nil {
+	if err := s.origin(ctx, &work); err != nil {
 		return report.TaskDetails{}, err
 	}
 	if work.Job, err = s.job(ctx, id); err != nil {
@@ -75,24 +65,27 @@ func (s *Workbench) Details(ctx context.Context, id uuid.UUID, by report.User) (
 	return work, s.verdicts(ctx, &work, by)
 }
 
-// intake returns how a report came that an official filed for somebody, or nil.
-func (s *Workbench) intake(ctx context.Context, id uuid.UUID) (*report.Intake, error) {
-	var in report.Intake
+// origin adds to work how its report came: by an application, from the system before, or by
+// an official who filed it for somebody.
+func (s *Workbench) origin(ctx context.Context, work *report.TaskDetails) error {
+	var source *report.Source
+	var by report.Official
 	var caller string
 	err := s.db.pool.QueryRow(ctx, `
-		select i.source, i.entered_by, coalesce(o.name, i.entered_by), coalesce(p.reporter_id, '')
-		from counter_reports i left join officials o on o.id = i.entered_by left join reporters p on p.report_id = i.report_id
-		where i.report_id = $1`, id).Scan(&in.Source, &in.By.ID, &in.By.Name, &caller)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil
+		select coalesce(k.name, ''), coalesce(m.number, ''), i.source, coalesce(i.entered_by, ''), coalesce(o.name, i.entered_by, ''), coalesce(p.reporter_id, '')
+		from reports r
+		left join open311_reports a on a.report_id = r.id left join open311_keys k on k.id = a.key_id
+		left join imported_reports m on m.report_id = r.id
+		left join counter_reports i on i.report_id = r.id left join officials o on o.id = i.entered_by
+		left join reporters p on p.report_id = r.id
+		where r.id = $1`, work.ID).Scan(&work.Application, &work.Imported, &source, &by.ID, &by.Name, &caller)
+	if source != nil {
+		work.Intake = &report.Intake{Source: *source, By: by}
+		if caller != "" {
+			work.Intake.Caller = s.db.keys.Seal(work.ID, caller)
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("select intake: %w", err)
-	}
-	if caller != "" {
-		in.Caller = s.db.keys.Seal(id, caller)
-	}
-	return &in, nil
+	return pgpool.Found(err, "select origin", report.ErrNotFound)
 }
 
 // job returns the last of a report that a firm got, or nil.
@@ -178,9 +171,7 @@ func (s *Workbench) verdicts(ctx context.Context, work *report.TaskDetails, by r
 	q := query{args: []any{work.ID}}
 	within := q.within(by.Reach(report.Handle), "")
 	given, err := pgpool.Collect(ctx, s.db.pool, "select verdicts", func(row pgx.CollectableRow) (v report.DuplicateVerdict, err error) {
-		err = row.Scan(&v.ReportID, &v.Fixed, &v.Text, &v.GivenAt, &v.Until)
-		v.GivenAt, v.Until = v.GivenAt.UTC(), v.Until.UTC()
-		return v, err
+		return v, row.Scan(&v.ReportID, &v.Fixed, &v.Text, utc{&v.GivenAt}, utc{&v.Until})
 	}, `
 		(select report_id, fixed, text, given_at, until from verdicts where report_id = $1 and given_at is not null order by version desc limit 1)
 		union all

@@ -3,7 +3,6 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,11 +23,7 @@ func NewComments(db *DB) *Comments { return &Comments{db} }
 // idempotent it does so at most once per key, as Reports.Create does.
 func (s *Comments) Add(ctx context.Context, c *report.WrittenComment, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
 	ch := &commentChange{trace: service.TraceFrom(ctx), comment: c, earlier: s.db.earlierThan(idempotent)}
-	do := s.db.committer.do
-	if c.Author.Guest {
-		do = func(ctx context.Context, ch change) error { return s.db.doAsGuest(ctx, c.Author.ID, ch, false) }
-	}
-	if err := do(ctx, ch); err != nil {
+	if err := s.db.do(ctx, c.Author.ID, c.Author.Guest, ch); err != nil {
 		return nil, err
 	}
 	return ch.earlier.response, nil
@@ -93,9 +88,7 @@ func (s *Comments) List(ctx context.Context, reportID uuid.UUID, after *report.C
 	author, from, lastID, size := q.arg(reader.ID), q.arg(at), q.arg(last), q.arg(limit+1)
 	// The report may have been hidden since the count.
 	page.Comments, err = pgpool.Collect(ctx, s.db.pool, "select comments", func(row pgx.CollectableRow) (v report.CommentView, err error) {
-		err = row.Scan(&v.ID, &v.ReportID, &v.Text, &v.Anonymous, &v.CreatedAt, &v.HiddenReason, &v.AuthorName, &v.Mine)
-		v.CreatedAt = v.CreatedAt.UTC()
-		return v, err
+		return v, row.Scan(&v.ID, &v.ReportID, &v.Text, &v.Anonymous, utc{&v.CreatedAt}, &v.HiddenReason, &v.AuthorName, &v.Mine)
 	}, `
 		select c.id, c.report_id, c.text, c.anonymous, c.created_at, coalesce(c.hidden_reason, ''),
 			case when c.anonymous then '' else coalesce(w.commenter_name, '') end, coalesce(w.commenter_id = `+author+`, false)
@@ -152,20 +145,16 @@ func (s *Comments) See(ctx context.Context, reportID, id uuid.UUID, by report.Us
 	if err := s.db.may(ctx, by, report.Handle, reportID); err != nil {
 		return err
 	}
-	var found bool
-	err := s.db.pool.QueryRow(ctx, `
+	found, err := pgpool.Value[bool](ctx, s.db.pool, "note that comments are seen", `
 		with last as (
 			select created_at, id from comments where id = $1 and report_id = $2
 		), seen as (
 			update comments c set seen = true from last
 			where c.report_id = $2 and not c.seen and (c.created_at, c.id) <= (last.created_at, last.id)
 		)
-		select exists (select from last)`, id, reportID).Scan(&found)
-	switch {
-	case err != nil:
-		return fmt.Errorf("note that comments are seen: %w", err)
-	case !found:
+		select exists (select from last)`, id, reportID)
+	if err == nil && !found {
 		return report.ErrNoComment
 	}
-	return nil
+	return err
 }

@@ -24,11 +24,7 @@ func (s *Reports) Create(ctx context.Context, f *report.Filing, idempotent *repo
 		}
 		c.deadline = days.Begin(f.Category.Target, f.CreatedAt)
 	}
-	do := s.db.committer.do
-	if f.Reporter.Guest {
-		do = func(ctx context.Context, c change) error { return s.db.doAsGuest(ctx, f.Reporter.ID, c, true) }
-	}
-	if err := do(ctx, c); err != nil {
+	if err := s.db.do(ctx, f.Reporter.ID, f.Reporter.Guest, c); err != nil {
 		if pgpool.Constraint(err) == "reports_category_fk" { // it was deleted after it was looked up
 			return nil, settings.ErrNoCategory
 		}

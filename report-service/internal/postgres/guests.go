@@ -53,11 +53,14 @@ func lockGuest(ctx context.Context, tx pgx.Tx, keys *event.Keyring, id string) (
 	return g, nil
 }
 
-// doAsGuest makes a change of a guest in a transaction of its own. A filing counts
-// towards the guest's day, unless it was made before.
-func (db *DB) doAsGuest(ctx context.Context, guestID string, c change, filing bool) error {
+// do makes a change of a user, and that of a guest in a transaction of its own. A filing
+// counts towards the guest's day, unless it was made before.
+func (db *DB) do(ctx context.Context, userID string, isGuest bool, c change) error {
+	if !isGuest {
+		return db.committer.do(ctx, c)
+	}
 	return db.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
-		g, err := lockGuest(ctx, tx, db.keys, guestID)
+		g, err := lockGuest(ctx, tx, db.keys, userID)
 		if err != nil {
 			return err
 		}
@@ -68,12 +71,10 @@ func (db *DB) doAsGuest(ctx context.Context, guestID string, c change, filing bo
 		c.read(reads)
 		var b pgx.Batch
 		reads.queue(&b)
-		if b.Len() > 0 {
-			if err := tx.SendBatch(ctx, &b).Close(); err != nil {
-				return fmt.Errorf("read for a guest's change: %w", err)
-			}
+		if err := send(ctx, tx, "read for a guest's change", &b); err != nil {
+			return err
 		}
-		if err := c.write(w); err != nil || !filing || w.doneBefore {
+		if err := c.write(w); err != nil || len(w.filings) == 0 {
 			return err
 		}
 		now := time.Now()
@@ -110,10 +111,7 @@ func (s *Guests) NewCode(ctx context.Context, id string) (code string, expires t
 		b.Queue(`insert into guest_codes (mac, guest_mac, id, sealed, expires_at) values ($1, $2, $3, $4, $5)`,
 			pseudonym.OfGuest(s.db.keys, code)[0], g.mac, sealID, s.db.keys.Seal(sealID, id), expires)
 		b.Queue(`update guests set seen_at = now() where mac = $1`, g.mac)
-		if err := tx.SendBatch(ctx, &b).Close(); err != nil {
-			return fmt.Errorf("write code: %w", err)
-		}
-		return nil
+		return send(ctx, tx, "write code", &b)
 	})
 	return code, expires, err
 }
@@ -129,11 +127,9 @@ func (s *Guests) Redeem(ctx context.Context, code string) (id string, err error)
 		err := tx.QueryRow(ctx, `
 			select id, sealed, used_at is not null, expires_at <= now() from guest_codes where mac = any($1) for update`, macs).
 			Scan(&sealID, &sealed, &used, &expired)
-		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			return report.ErrUnknownCode
+		switch err = pgpool.Found(err, "read code", report.ErrUnknownCode); {
 		case err != nil:
-			return fmt.Errorf("read code: %w", err)
+			return err
 		case used:
 			return report.ErrUsedCode
 		case expired:
@@ -244,8 +240,8 @@ func moveComplaints(ctx context.Context, tx pgx.Tx, keys *event.Keyring, guestID
 				and not exists (select from abuse_reports o where o.report_id = $1 and o.user_mac = any($4))`, id, guests, accounts[0], accounts)
 			b.Queue(`delete from abuse_reports where report_id = $1 and user_mac = any($2)`, id, guests)
 		}
-		if err := tx.SendBatch(ctx, &b).Close(); err != nil {
-			return fmt.Errorf("move complaints: %w", err)
+		if err := send(ctx, tx, "move complaints", &b); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -13,11 +13,7 @@ import (
 // Vote casts a ballot on a report.
 func (s *Reports) Vote(ctx context.Context, id uuid.UUID, b report.Ballot) (report.Tally, error) {
 	c := &voteChange{trace: service.TraceFrom(ctx), id: id, ballot: b}
-	do := s.db.committer.do
-	if b.Guest {
-		do = func(ctx context.Context, c change) error { return s.db.doAsGuest(ctx, b.Voter, c, false) }
-	}
-	if err := do(ctx, c); err != nil {
+	if err := s.db.do(ctx, b.Voter, b.Guest, c); err != nil {
 		return report.Tally{}, err
 	}
 	return c.tally, nil

@@ -40,18 +40,11 @@ type CommentView struct {
 	Mine       bool   // whether the reader wrote it
 }
 
-// A Commenter is the resident who wrote a comment.
-type Commenter struct {
-	ID    string
-	Name  string
-	Guest bool // without an account, which nothing tells later
-}
-
 // A WrittenComment is a comment together with its author. As a whole it stays
 // between this package and the database, as a Filing does.
 type WrittenComment struct {
 	Comment
-	Author Commenter
+	Author User
 }
 
 // A CommentDraft is a comment that a resident submits.
@@ -63,7 +56,7 @@ type CommentDraft struct {
 
 // NewComment returns the comment of d. The author's name of an anonymous
 // comment is dropped here: nobody sees it, so it is not stored.
-func NewComment(d CommentDraft, by Commenter, now time.Time) (WrittenComment, error) {
+func NewComment(d CommentDraft, by User, now time.Time) (WrittenComment, error) {
 	text := strings.TrimSpace(d.Text)
 	if text == "" {
 		return WrittenComment{}, fault.NewInvalid("/text", "must not be blank")

@@ -164,8 +164,14 @@ func (s *Moderation) moderate(ctx context.Context, id uuid.UUID, by report.Offic
 		}
 		w.update(l)
 		w.record(actRow{reportID: id, by: by, kind: act, text: note})
-		return w.enqueueFor(reportModerated(&l.Filing, act, redacted), l.Reporter.ID, service.TraceFrom(ctx))
+		return w.enqueueFor(reportModerated(&l.Filing, moderations[act], redacted), l.Reporter.ID, service.TraceFrom(ctx))
 	})
+}
+
+// moderations are what messages say of officials' acts.
+var moderations = map[report.ActKind]event.Moderation{
+	report.HidReport: event.Hidden, report.ShowedReport: event.ShownAgain, report.RedactedWords: event.Redacted,
+	report.RestrictedReport: event.Restricted, report.PublishedReport: event.ShownAgain,
 }
 
 // redactedNotes returns the versions of a report whose notes were redacted
@@ -175,24 +181,14 @@ func redactedNotes(ctx context.Context, tx pgx.Tx, id uuid.UUID) ([]int64, error
 		`select report_version from status_history where report_id = $1 and redacted_at is not null order by id`, id)
 }
 
-// reportModerated announces an official's act on f. For a hidden report it
+// reportModerated announces what was done to f. For a hidden report it
 // contains no words but the reason, which is for the reporter. So it does for one that
 // everybody could see before officials restricted it: those who had its words must not
 // get new ones. Of one that was filed for the city alone nobody else had any.
-func reportModerated(f *report.Filing, act report.ActKind, redactedNotes []int64) *event.ReportModerated {
+func reportModerated(f *report.Filing, action event.Moderation, redactedNotes []int64) *event.ReportModerated {
 	m := &event.ReportModerated{
-		Subject: subject(f, f.Version, f.UpdatedAt), CategoryID: f.Category.ID,
+		Subject: subject(f, f.Version, f.UpdatedAt), CategoryID: f.Category.ID, Action: action,
 		Hidden: f.HiddenReason != "" || f.Restricted != 0, RedactedNotes: redactedNotes, Note: f.HiddenReason,
-	}
-	switch act {
-	case report.HidReport:
-		m.Action = event.Hidden
-	case report.ShowedReport, report.PublishedReport:
-		m.Action = event.ShownAgain
-	case report.RestrictedReport:
-		m.Action = event.Restricted
-	default:
-		m.Action = event.Redacted
 	}
 	if m.Hidden {
 		m.ReportTitle = report.Reference(f.ID)
@@ -223,13 +219,10 @@ func (s *Moderation) Complain(ctx context.Context, id uuid.UUID, c report.Compla
 			on conflict do nothing
 		)
 		select exists (select from report)`, id, hashes[0], string(c.Reason), c.Text, hashes)
-	if err != nil {
-		return err
-	}
-	if !found {
+	if err == nil && !found {
 		return report.ErrNotFound
 	}
-	return nil
+	return err
 }
 
 // DismissComplaints records that an official has found nothing wrong with a
@@ -266,9 +259,7 @@ func (s *Moderation) Flagged(ctx context.Context, limit int, by report.User) ([]
 	suspects := make([]report.FlaggedReport, 0, len(tasks))
 	for _, task := range tasks {
 		complaints, err := pgpool.Collect(ctx, s.db.pool, "select complaints", func(row pgx.CollectableRow) (c report.Complaint, err error) {
-			err = row.Scan(&c.Reason, &c.Text, &c.At)
-			c.At = c.At.UTC()
-			return c, err
+			return c, row.Scan(&c.Reason, &c.Text, utc{&c.At})
 		}, `
 			select reason, text, created_at from abuse_reports
 			where report_id = $1 and settled_at is null order by created_at limit $2`, task.ID, maxComplaints)

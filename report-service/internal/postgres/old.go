@@ -118,8 +118,8 @@ func (s *Old) RemoveWords(ctx context.Context, tx pgx.Tx, ids []uuid.UUID) error
 			return err
 		}
 		l.RemoveWords()
-		m := reportModerated(&l.Filing, report.RedactedWords, notes)
-		m.Action, m.Note, m.Timestamp = event.WordsRemoved, "", time.Now().Unix()
+		m := reportModerated(&l.Filing, event.WordsRemoved, notes)
+		m.Note, m.Timestamp = "", time.Now().Unix()
 		if err := w.enqueueFor(m, "", ""); err != nil { // nobody is notified
 			return err
 		}

@@ -74,10 +74,8 @@ func queueHiddenName(ctx context.Context, tx pgx.Tx, l *lockedReport, reporter s
 	w.others.Queue(`update outbox_messages set `+namelessSQL+` where report_id = $1 and shard = $2 and status = 'pending'`, l.ID, shards.Of(l.ID))
 	w.others.Queue(`update outbox_messages set `+namelessSQL+` where report_id = $1 and status = 'failed'`, l.ID)
 	w.others.Queue(`insert into hidden_names (report_id) values ($1) on conflict do nothing`, l.ID)
-	m := reportModerated(&l.Filing, report.RedactedWords, redacted)
-	m.Action = event.NameHidden
 	w.update(l)
-	return w.enqueue(m, service.TraceFrom(ctx))
+	return w.enqueue(reportModerated(&l.Filing, event.NameHidden, redacted), service.TraceFrom(ctx))
 }
 
 // HideNames hides the names on up to limit reports of a person who has asked nobody to,

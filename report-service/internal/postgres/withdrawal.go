@@ -57,10 +57,8 @@ func (s *Reports) queueWithdrawal(ctx context.Context, tx pgx.Tx, l *lockedRepor
 	if err != nil {
 		return err
 	}
-	m := reportModerated(&l.Filing, report.HidReport, redacted)
-	m.Action = event.Withdrawn
 	w.update(l)
-	if err := w.enqueueFor(m, "", service.TraceFrom(ctx)); err != nil { // the reporter knows
+	if err := w.enqueueFor(reportModerated(&l.Filing, event.Withdrawn, redacted), "", service.TraceFrom(ctx)); err != nil { // the reporter knows
 		return fmt.Errorf("announce withdrawal: %w", err)
 	}
 	w.others.Queue(`

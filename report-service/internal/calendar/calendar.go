@@ -172,6 +172,16 @@ func (c Calendar) Workday(since time.Time, n int) Date {
 	return last
 }
 
+// EndOfWorkday returns the end of the nth day after that of a time on which the city works.
+// In a city that never works, every day counts.
+func (c Calendar) EndOfWorkday(since time.Time, n int) time.Time {
+	last := c.Workday(since, n)
+	if len(c.on(last)) == 0 {
+		return since.AddDate(0, 0, n)
+	}
+	return c.Ends(last).UTC()
+}
+
 // Opens returns when the city begins to work on a day, or the begin of a day on which it
 // does not.
 func (c Calendar) Opens(d Date) time.Time {

@@ -139,12 +139,10 @@ func (h Areas) set(w http.ResponseWriter, r *http.Request) error {
 func (h Areas) read(file []byte, pointer string) (areas []area.Area, leftOut int, err error) {
 	areas, leftOut, faults := area.Parse(file, h.Languages)
 	if len(faults) > 0 {
-		fields := make([]service.FieldError, len(faults))
-		for i, f := range faults {
-			fields[i] = service.FieldError(f)
-			fields[i].Pointer = pointer + f.Pointer
+		for i := range faults {
+			faults[i].Pointer = pointer + faults[i].Pointer
 		}
-		return nil, 0, service.InvalidInput.New("the areas stay as they were", fields...)
+		return nil, 0, service.InvalidInput.New("the areas stay as they were", faults...)
 	}
 	return areas, leftOut, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/paulmach/orb"
 
+	"github.com/cityconnect/cityconnect/platform/service"
 	"github.com/cityconnect/cityconnect/report-service/internal/report"
 )
 
@@ -36,13 +37,6 @@ const (
 	// maxCut bounds the points of all rings that are compared again after a loop was cut.
 	maxCut = 2_000_000
 )
-
-// A Fault says what is wrong with a part of a file.
-type Fault struct {
-	Pointer string // to the part (RFC 6901)
-	Detail  string // begins with the feature, and the ring and the point
-	Code    string // for those who say it in another language
-}
 
 // file is as much of a FeatureCollection as matters here.
 type file struct {
@@ -66,14 +60,14 @@ type feature struct {
 // Parse reads a FeatureCollection of polygons and multipolygons, of a city whose residents
 // read languages. It returns the faults of the file, the first maxFaults of them, or its
 // areas, and how many loops, holes and polygons without a surface were left out.
-func Parse(body []byte, languages []string) (areas []Area, leftOut int, faults []Fault) {
+func Parse(body []byte, languages []string) (areas []Area, leftOut int, faults []service.FieldError) {
 	p := parser{languages: languages, codes: make(map[string]int), pairs: maxPairs, cut: maxCut}
 	var f file
 	switch err := json.Unmarshal(body, &f); {
 	case err != nil || f.Type != "FeatureCollection":
-		return nil, 0, []Fault{{"/type", `the file must be a FeatureCollection of GeoJSON (RFC 7946), with "features"`, "collection"}}
+		return nil, 0, []service.FieldError{{Pointer: "/type", Detail: `the file must be a FeatureCollection of GeoJSON (RFC 7946), with "features"`, Code: "collection"}}
 	case len(f.Features) > MaxAreas:
-		return nil, 0, []Fault{{"/features", fmt.Sprintf("must be at most %d features", MaxAreas), "too-many"}}
+		return nil, 0, []service.FieldError{{Pointer: "/features", Detail: fmt.Sprintf("must be at most %d features", MaxAreas), Code: "too-many"}}
 	}
 	areas = make([]Area, len(f.Features))
 	for i, text := range f.Features {
@@ -88,7 +82,7 @@ func Parse(body []byte, languages []string) (areas []Area, leftOut int, faults [
 type parser struct {
 	languages []string
 	codes     map[string]int // the features that have them
-	faults    []Fault
+	faults    []service.FieldError
 	pairs     int // of lines that may still be compared
 	cut       int // points that may still be compared again
 	leftOut   int // loops, holes and polygons
@@ -108,7 +102,7 @@ func (p *parser) fault(code, steps, where, must string) {
 	if p.code != "" {
 		name += fmt.Sprintf(" (%q)", p.code)
 	}
-	p.faults = append(p.faults, Fault{fmt.Sprintf("/features/%d%s", p.number, steps), name + where + ": " + must, code})
+	p.faults = append(p.faults, service.FieldError{Pointer: fmt.Sprintf("/features/%d%s", p.number, steps), Detail: name + where + ": " + must, Code: code})
 }
 
 func (p *parser) feature(i int, text json.RawMessage) Area {

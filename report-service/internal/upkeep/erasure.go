@@ -26,7 +26,6 @@ import (
 // until their time is over, and so do verdicts. Deleted is what the person said to
 // officials alone: answers, with their questions, and the words of verdicts.
 func (s *Store) ErasureSteps() []erasure.Step {
-	keys := s.keys
 	return []erasure.Step{
 		{Name: "reports", Do: s.eraseReports},
 		{Name: "votes", Do: byReport(`
@@ -46,16 +45,12 @@ func (s *Store) ErasureSteps() []erasure.Step {
 		{Name: "questions", Do: byReport(`
 			update questions q set asked_by = '` + erasure.Someone + `'
 			from places p where q.report_id = p.id and q.asked_by = $1`)},
-		{Name: "complaints", Do: func(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (string, int64, error) {
-			return eraseComplaints(ctx, tx, keys, userID, cursor, limit)
-		}},
-		{Name: "guest", Do: eraseGuest(keys)},
+		{Name: "complaints", Do: s.eraseComplaints},
+		{Name: "guest", Do: s.eraseGuest},
 		{Name: "officials", Do: eraseOfficial},
 		// A change that was waiting for a report's lock may still know the
 		// reporter.
-		{Name: "messages", Pause: postgres.WorkTimeout + 2*time.Second, Do: func(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (string, int64, error) {
-			return eraseFromOutbox(ctx, tx, keys, userID, cursor, limit)
-		}},
+		{Name: "messages", Pause: postgres.WorkTimeout + 2*time.Second, Do: s.eraseFromOutbox},
 		{Name: "comments", Do: eraseComments}, // behind the pause, for the same reason
 		{Name: "audit", Do: eraseFromAudit},
 	}
@@ -165,7 +160,7 @@ func eraseOfficial(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) 
 
 // eraseFromOutbox goes through all messages. Messages about the person's
 // reports are kept, because others receive them, but lose their recipient.
-func eraseFromOutbox(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID, cursor string, limit int) (next string, removed int64, err error) {
+func (s *Store) eraseFromOutbox(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (next string, removed int64, err error) {
 	if cursor == "" {
 		cursor = uuid.Nil.String()
 	}
@@ -182,7 +177,7 @@ func eraseFromOutbox(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID
 	erased := func(id string) bool { return id == userID }
 	for _, m := range messages {
 		payload, named := erasure.Scrub(m.Payload, erased)
-		recipient, meant := erasure.Reseal(keys, m.Report, m.Headers[event.RecipientHeader], erased)
+		recipient, meant := erasure.Reseal(s.keys, m.Report, m.Headers[event.RecipientHeader], erased)
 		if !named && !meant {
 			continue
 		}
@@ -223,7 +218,7 @@ func eraseFromAudit(ctx context.Context, tx pgx.Tx, userID, cursor string, limit
 
 // eraseComplaints removes a person's complaints. A row does not identify its
 // author, so that the hash of each report is compared.
-func eraseComplaints(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID, cursor string, limit int) (next string, removed int64, err error) {
+func (s *Store) eraseComplaints(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (next string, removed int64, err error) {
 	if cursor == "" {
 		cursor = uuid.Nil.String()
 	}
@@ -232,7 +227,7 @@ func eraseComplaints(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID
 	if err != nil {
 		return "", 0, err
 	}
-	secrets := pseudonym.Complaints(keys)
+	secrets := pseudonym.Complaints(s.keys)
 	var deletes pgx.Batch
 	for _, id := range ids {
 		deletes.Queue(`delete from abuse_reports where report_id = $1 and user_mac = any($2)`, id, pseudonym.OfComplainant(secrets, id, userID)).
@@ -254,19 +249,17 @@ func eraseComplaints(ctx context.Context, tx pgx.Tx, keys *event.Keyring, userID
 
 // eraseGuest removes what is kept of a person as a guest, and that an account has taken over
 // a guest.
-func eraseGuest(keys *event.Keyring) func(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (string, int64, error) {
-	return func(ctx context.Context, tx pgx.Tx, userID, _ string, _ int) (next string, removed int64, err error) {
-		for _, sql := range []string{
-			`delete from guest_codes where guest_mac = any($1)`,
-			`delete from guests where mac = any($1)`,
-			`update guests set adopted_by = null where adopted_by = any($1)`,
-		} {
-			tag, err := tx.Exec(ctx, sql, pseudonym.OfGuest(keys, userID))
-			if err != nil {
-				return "", 0, fmt.Errorf("erase guest: %w", err)
-			}
-			removed += tag.RowsAffected()
+func (s *Store) eraseGuest(ctx context.Context, tx pgx.Tx, userID, _ string, _ int) (next string, removed int64, err error) {
+	for _, sql := range []string{
+		`delete from guest_codes where guest_mac = any($1)`,
+		`delete from guests where mac = any($1)`,
+		`update guests set adopted_by = null where adopted_by = any($1)`,
+	} {
+		tag, err := tx.Exec(ctx, sql, pseudonym.OfGuest(s.keys, userID))
+		if err != nil {
+			return "", 0, fmt.Errorf("erase guest: %w", err)
 		}
-		return "", removed, nil
+		removed += tag.RowsAffected()
 	}
+	return "", removed, nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
@@ -93,24 +92,17 @@ var officialSections = []owndata.Section{
 // report can tell that a complaint is theirs, so all are compared.
 func (s *Store) ownComplaints(ctx context.Context, userID string) (own []json.RawMessage, err error) {
 	secrets := pseudonym.Complaints(s.keys)
-	rows, err := s.pool.Query(ctx, `
-		select report_id, user_mac, jsonb_build_object('report_id', report_id, 'reason', reason, 'text', text, 'created_at', created_at)
-		from abuse_reports order by created_at`)
-	if err != nil {
-		return nil, fmt.Errorf("read own complaints: %w", err)
-	}
 	own = []json.RawMessage{}
 	var report uuid.UUID
 	var mac []byte
 	var complaint json.RawMessage
-	_, err = pgx.ForEachRow(rows, []any{&report, &mac, &complaint}, func() error {
+	err = pgpool.ForEach(ctx, s.pool, "read own complaints", []any{&report, &mac, &complaint}, func() error {
 		if slices.ContainsFunc(pseudonym.OfComplainant(secrets, report, userID), func(hash []byte) bool { return bytes.Equal(hash, mac) }) {
 			own = append(own, slices.Clone(complaint))
 		}
 		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read own complaints: %w", err)
-	}
-	return own, nil
+	}, `
+		select report_id, user_mac, jsonb_build_object('report_id', report_id, 'reason', reason, 'text', text, 'created_at', created_at)
+		from abuse_reports order by created_at`)
+	return own, err
 }

@@ -23,13 +23,14 @@ func (s *Reports) Move(ctx context.Context, id uuid.UUID, m report.Move) (report
 	if err != nil {
 		return report.View{}, err
 	}
+	c.view = new(report.View)
 	if err := s.db.committer.do(ctx, c); err != nil {
 		return report.View{}, err
 	}
 	if c.hasDuplicates {
 		s.db.follow()
 	}
-	return c.view, nil
+	return *c.view, nil
 }
 
 func (db *DB) newStatusChange(ctx context.Context, id uuid.UUID, m report.Move) (*statusChange, error) {
@@ -47,12 +48,14 @@ func (db *DB) newStatusChange(ctx context.Context, id uuid.UUID, m report.Move) 
 	}, nil
 }
 
+// A statusChange moves a report, or leaves its status and adds a reply.
 type statusChange struct {
 	trace  string
 	id     uuid.UUID
 	move   report.Move
+	reply  *report.Reply // nil for a move
 	locked *lockedReport
-	view   report.View
+	view   *report.View // the report as the official sees it afterwards; nil if nobody reads it
 
 	earlier earlier
 
@@ -88,11 +91,11 @@ func (c *statusChange) write(w *writeBatch) error {
 		return err
 	}
 	if done {
-		queueView(&w.others, c.move.By, c.id, &c.view)
+		c.queueView(w)
 		return nil
 	}
 	filing := &c.locked.Filing
-	entry, ok, err := filing.Move(c.move, time.Now())
+	entry, ok, err := c.decide(filing)
 	if err != nil {
 		return err
 	}
@@ -141,8 +144,21 @@ func (c *statusChange) write(w *writeBatch) error {
 	} else {
 		w.doneBefore = true
 	}
-	queueView(&w.others, c.move.By, c.id, &c.view)
+	c.queueView(w)
 	return nil
+}
+
+func (c *statusChange) decide(f *report.Filing) (entry report.Change, ok bool, err error) {
+	if c.reply != nil {
+		return f.Reply(*c.reply), true, nil
+	}
+	return f.Move(c.move, time.Now())
+}
+
+func (c *statusChange) queueView(w *writeBatch) {
+	if c.view != nil {
+		queueView(&w.others, c.move.By, c.id, c.view)
+	}
 }
 
 // Update does what a connection's update by Open311 says, at most once for the hash of the
@@ -203,47 +219,12 @@ func (c *statusChange) ask(w *writeBatch, entry report.Change) int64 {
 // event that announces it. With idempotent it does so at most once per key, as
 // Create does.
 func (s *Reports) Reply(ctx context.Context, id uuid.UUID, reply report.Reply, idempotent *report.Idempotent) (earlier report.StoredResponse, err error) {
-	c := &replyChange{trace: service.TraceFrom(ctx), id: id, reply: reply, earlier: s.db.earlierThan(idempotent)}
+	c := &statusChange{
+		trace: service.TraceFrom(ctx), id: id, reply: &reply, earlier: s.db.earlierThan(idempotent),
+		move: report.Move{By: reply.By, ByName: reply.ByName, Scope: reply.Scope},
+	}
 	if err := s.db.committer.do(ctx, c); err != nil {
 		return nil, err
 	}
 	return c.earlier.response, nil
-}
-
-type replyChange struct {
-	trace   string
-	id      uuid.UUID
-	reply   report.Reply
-	locked  *lockedReport
-	earlier earlier
-}
-
-// scope keeps requests with the same key apart, because a key is one report's.
-func (c *replyChange) scope() scope { return scope{subject: c.id} }
-
-func (c *replyChange) read(r *readBatch) {
-	c.locked = r.lockWithin(c.id, c.reply.Scope)
-	c.earlier.read(&r.others)
-}
-
-func (c *replyChange) write(w *writeBatch) error {
-	if err := c.locked.checkFor(c.reply.Scope); err != nil {
-		return err
-	}
-	if done, err := c.earlier.done(w); err != nil || done {
-		return err
-	}
-	filing := &c.locked.Filing
-	entry := filing.Reply(c.reply)
-	if err := w.enqueue(statusUpdate(filing, entry, c.locked.status), c.trace); err != nil {
-		return err
-	}
-	c.locked.status = w.announced()
-	w.history = append(w.history, historyRow{c.id, entry})
-	w.update(c.locked)
-	if c.reply.ByName != "" {
-		w.others.Queue(namedOfficialSQL, c.reply.By, c.reply.ByName)
-	}
-	c.earlier.keep(&w.others)
-	return nil
 }

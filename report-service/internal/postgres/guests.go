@@ -140,10 +140,7 @@ func (s *Guests) Redeem(ctx context.Context, code string) (id string, err error)
 		}
 		return pgpool.Exec(ctx, tx, "use code", `update guest_codes set used_at = now() where mac = any($1)`, macs)
 	})
-	if err != nil {
-		return "", err
-	}
-	return id, nil
+	return id, err
 }
 
 // Reports returns how many reports a guest has.

@@ -167,20 +167,13 @@ func (s *Workbench) CountByPart(ctx context.Context, filter report.Filter, by re
 	filter.FiledFrom, filter.FiledTo = time.Time{}, time.Time{}
 	q.filter(filter)
 	q.and(`(e.from_status is null or e.to_status in ('resolved', 'rejected'))`)
-	rows, err := pgpool.Collect(ctx, s.db.pool, "count by part", func(row pgx.CollectableRow) (n struct {
+	type counts struct {
+		All bool
 		report.PartCounts
-		all bool
-	}, err error,
-	) {
-		var seconds *float64
-		err = row.Scan(&n.all, &n.Part, &n.Filed, &n.Resolved, &n.Rejected, &n.Confirmed, &n.VerdictCounts.Disputed, &n.Silent, &seconds)
-		if seconds != nil {
-			n.Median = new(time.Duration(*seconds * float64(time.Second)))
-		}
-		return n, err
-	}, `
+	}
+	rows, err := pgpool.Collect(ctx, s.db.pool, "count by part", pgx.RowToStructByPos[counts], `
 		select grouping(e.part) = 1, coalesce(e.part, 0), `+endedSums+`, `+verdictSums+`,
-			percentile_cont(0.5) within group (order by e.seconds) filter (where e.to_status = 'resolved')
+			make_interval(secs => percentile_cont(0.5) within group (order by e.seconds) filter (where e.to_status = 'resolved'))
 		from (
 			select e.*, `+partSQL(by)+` as part, extract(epoch from e.at - r.created_at)::float8 as seconds`+countedEvents+routesSQL+q.where()+`
 		) e
@@ -190,7 +183,7 @@ func (s *Workbench) CountByPart(ctx context.Context, filter report.Filter, by re
 		return total, nil, err
 	}
 	for _, row := range rows {
-		if row.all {
+		if row.All {
 			total = row.PartCounts
 		} else {
 			parts = append(parts, row.PartCounts)

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -109,15 +108,14 @@ func (s *Reports) Figures(ctx context.Context) (report.Figures, error) {
 	return f, err
 }
 
-func (s *Reports) readFigures(ctx context.Context) (f report.Figures, err error) {
+func (s *Reports) readFigures(ctx context.Context) (report.Figures, error) {
 	days, err := s.db.city.Calendar(ctx)
 	if err != nil {
-		return f, err
+		return report.Figures{}, err
 	}
 	now := time.Now().In(days.Zone)
 	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, days.Zone)
-	var seconds *float64
-	err = s.db.pool.QueryRow(ctx, `
+	return pgpool.One(ctx, s.db.pool, "select figures", pgx.ErrNoRows, pgx.RowToStructByPos[report.Figures], `
 		with resolved as (
 			select max(h.changed_at) as at, extract(epoch from max(h.changed_at) - r.created_at)::float8 as seconds
 			from status_history h join reports r on r.id = h.report_id
@@ -126,13 +124,6 @@ func (s *Reports) readFigures(ctx context.Context) (f report.Figures, err error)
 			group by r.id
 		)
 		select (select count(*) from reports where status in ('pending', 'in_progress') and hidden_reason is null),
-			count(*) filter (where at >= $2), percentile_cont(0.5) within group (order by seconds)
-		from resolved`, now.AddDate(0, 0, -report.FiguresDays), month).Scan(&f.Open, &f.Resolved, &seconds)
-	if err != nil {
-		return f, fmt.Errorf("select figures: %w", err)
-	}
-	if seconds != nil {
-		f.Median = new(time.Duration(*seconds * float64(time.Second)))
-	}
-	return f, nil
+			count(*) filter (where at >= $2), make_interval(secs => percentile_cont(0.5) within group (order by seconds))
+		from resolved`, now.AddDate(0, 0, -report.FiguresDays), month)
 }

@@ -1,6 +1,7 @@
 package upkeep
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -114,15 +115,12 @@ func byReport(change string) func(context.Context, pgx.Tx, string, string, int) 
 	return func(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (next string, removed int64, err error) {
 		var last *string
 		var found int
-		if cursor == "" {
-			cursor = uuid.Nil.String()
-		}
 		err = tx.QueryRow(ctx, `
 			with places as materialized (
 				select id from reports where id > $2::uuid order by id limit $3
 			), changed as (`+change+` returning 1)
 			select (select count(*) from changed), (select count(*) from places), (select id::text from places order by id desc limit 1)`,
-			userID, cursor, limit).Scan(&removed, &found, &last)
+			userID, cmp.Or(cursor, uuid.Nil.String()), limit).Scan(&removed, &found, &last)
 		if err != nil {
 			return "", 0, fmt.Errorf("go through reports: %w", err)
 		}
@@ -161,16 +159,13 @@ func eraseOfficial(ctx context.Context, tx pgx.Tx, userID, _ string, limit int) 
 // eraseFromOutbox goes through all messages. Messages about the person's
 // reports are kept, because others receive them, but lose their recipient.
 func (s *Store) eraseFromOutbox(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (next string, removed int64, err error) {
-	if cursor == "" {
-		cursor = uuid.Nil.String()
-	}
 	type message struct {
 		ID, Report uuid.UUID
 		Payload    json.RawMessage
 		Headers    map[string]string
 	}
 	messages, err := pgpool.Collect(ctx, tx, "read messages", pgx.RowToStructByPos[message], `
-		select id, report_id, payload, headers from outbox_messages where id > $1::uuid order by id limit $2`, cursor, limit)
+		select id, report_id, payload, headers from outbox_messages where id > $1::uuid order by id limit $2`, cmp.Or(cursor, uuid.Nil.String()), limit)
 	if err != nil {
 		return "", 0, err
 	}
@@ -219,11 +214,8 @@ func eraseFromAudit(ctx context.Context, tx pgx.Tx, userID, cursor string, limit
 // eraseComplaints removes a person's complaints. A row does not identify its
 // author, so that the hash of each report is compared.
 func (s *Store) eraseComplaints(ctx context.Context, tx pgx.Tx, userID, cursor string, limit int) (next string, removed int64, err error) {
-	if cursor == "" {
-		cursor = uuid.Nil.String()
-	}
 	ids, err := pgpool.Collect(ctx, tx, "select complaints", pgx.RowTo[uuid.UUID],
-		`select distinct report_id from abuse_reports where report_id > $1::uuid order by report_id limit $2`, cursor, limit)
+		`select distinct report_id from abuse_reports where report_id > $1::uuid order by report_id limit $2`, cmp.Or(cursor, uuid.Nil.String()), limit)
 	if err != nil {
 		return "", 0, err
 	}

@@ -215,23 +215,18 @@ func (r *reader) object(line []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.DisallowUnknownFields()
 	err := decoder.Decode(&rec)
-	if err == nil && decoder.More() {
-		err = errors.New("more than one object")
+	if err == nil && !decoder.More() {
+		return r.take(rec)
 	}
 	wrong, ofType := errors.AsType[*json.UnmarshalTypeError](err)
-	unknown, isUnknown := "", false
-	if err != nil {
-		unknown, isUnknown = strings.CutPrefix(err.Error(), "json: unknown field ")
-	}
+	unknown, isUnknown := strings.CutPrefix(fmt.Sprint(err), "json: unknown field ")
 	switch {
 	case ofType && wrong.Field != "":
 		r.fault("type", wrong.Field+" must not be "+wrong.Value)
 	case isUnknown:
 		r.fault("unknown", "must not have a member "+unknown)
-	case err != nil:
-		r.fault("record", "must be one object of JSON")
 	default:
-		return r.take(rec)
+		r.fault("record", "must be one object of JSON")
 	}
 	return nil
 }

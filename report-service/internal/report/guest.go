@@ -66,10 +66,6 @@ type GuestSwitch struct {
 // GuestCodeLife is how long a code opens a guest's session.
 const GuestCodeLife = 10 * time.Minute
 
-// codeDigits are those of Crockford's base 32: none looks like another, so that
-// codes can be read out.
-const codeDigits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-
 // guestCodeLength gives 50 bits: a million guesses within the life of a million codes hit
 // one with a chance of one to a thousand, and an address has far fewer guesses.
 const guestCodeLength = 10
@@ -79,7 +75,7 @@ func NewGuestCode() string {
 	random := make([]byte, guestCodeLength)
 	_, _ = rand.Read(random) // never fails, see crypto/rand
 	for i, b := range random {
-		random[i] = codeDigits[int(b)%len(codeDigits)]
+		random[i] = base32[int(b)%len(base32)]
 	}
 	return string(random)
 }
@@ -91,8 +87,8 @@ func ShowGuestCode(code string) string {
 
 // ParseGuestCode returns the plain form of a code as somebody has typed it.
 func ParseGuestCode(typed string) (string, error) {
-	code := strings.NewReplacer("I", "1", "L", "1", "O", "0").Replace(strings.ToUpper(text.Code(typed)))
-	if len(code) != guestCodeLength || strings.Trim(code, codeDigits) != "" {
+	code := base32Spelling(text.Code(typed))
+	if len(code) != guestCodeLength || strings.Trim(code, base32) != "" {
 		return "", fault.NewInvalid("/code", "must be a code of ten letters and digits, such as 7K3QF-M2XWD")
 	}
 	return code, nil

@@ -18,7 +18,7 @@ func (s *Workbench) BeginBulkMove(ctx context.Context, m report.BulkMove, idempo
 	if idempotent != nil {
 		before := s.db.earlierThan(idempotent)
 		before.locked = true
-		err := optional(&before.found, &before.request, &before.response)(s.db.pool.QueryRow(ctx, storedSQL, before.hash.stored, KeyLife))
+		err := optional(&before.found, &before.request, &before.response)(s.db.pool.QueryRow(ctx, storedSQL, before.stored, KeyLife))
 		if err != nil {
 			return 0, nil, fmt.Errorf("select idempotency key: %w", err)
 		}

@@ -46,7 +46,7 @@ func (c *createChange) scope() scope {
 	if c.earlier.Idempotent == nil {
 		return scope{}
 	}
-	return scope{subject: uuid.UUID(c.earlier.hash.lock[:16])}
+	return scope{subject: uuid.UUID(c.earlier.hash[:16])}
 }
 
 func (c *createChange) read(r *readBatch) { c.earlier.read(&r.others) }

@@ -18,30 +18,16 @@ import (
 // KeyLife is how long a repetition is recognised. Retention deletes older keys.
 const KeyLife = 24 * time.Hour
 
-// A keyHash stands for an idempotency key and its user in the database.
-type keyHash struct {
-	// lock has no secret, so that replicas with different secrets agree on it.
-	// It is not stored.
-	lock [32]byte
-	// stored are the hashes under which there may be a row. New rows get the
-	// first.
-	stored [][]byte
-}
-
-// hashKey returns the hashes of i's key. Rows are found by a hash that only
-// this service can compute (HMAC-SHA256, RFC 2104): the row contains the report
-// that was filed, and with a plain hash of a key such as "1" anybody who can
-// read the table could find its author by trying all users.
-func (db *DB) hashKey(i *report.Idempotent) keyHash {
-	text := fmt.Appendf(nil, "%d:%s:%s", len(i.UserID), i.UserID, i.Key)
-	return keyHash{lock: sha256.Sum256(text), stored: pseudonym.Of(db.hashKeys, text)}
-}
-
 // An earlier is what the database knows of an earlier request with the same key. Without a
 // key there is none.
 type earlier struct {
 	*report.Idempotent // of the present request; nil without a key
-	hash               keyHash
+	// hash has no secret, so that replicas with different secrets agree on the lock on it.
+	// It is not stored.
+	hash [32]byte
+	// stored are the hashes under which there may be a row. New rows get the
+	// first.
+	stored [][]byte
 
 	locked   bool // no other request with the key is running
 	found    bool
@@ -49,11 +35,15 @@ type earlier struct {
 	response report.StoredResponse
 }
 
-// earlierThan returns the earlier request for one with i, which may be nil.
+// earlierThan returns the earlier request for one with i, which may be nil. Rows are found by
+// a hash that only this service can compute (HMAC-SHA256, RFC 2104): the row contains the
+// report that was filed, and with a plain hash of a key such as "1" anybody who can
+// read the table could find its author by trying all users.
 func (db *DB) earlierThan(i *report.Idempotent) earlier {
 	e := earlier{Idempotent: i}
 	if i != nil {
-		e.hash = db.hashKey(i)
+		text := fmt.Appendf(nil, "%d:%s:%s", len(i.UserID), i.UserID, i.Key)
+		e.hash, e.stored = sha256.Sum256(text), pseudonym.Of(db.hashKeys, text)
 	}
 	return e
 }
@@ -65,9 +55,9 @@ func (e *earlier) read(b *pgx.Batch) {
 	if e.Idempotent == nil {
 		return
 	}
-	b.Queue(`select pg_try_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(e.hash.lock[:]))).
+	b.Queue(`select pg_try_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(e.hash[:]))).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&e.locked) })
-	b.Queue(storedSQL, e.hash.stored, KeyLife).
+	b.Queue(storedSQL, e.stored, KeyLife).
 		QueryRow(optional(&e.found, &e.request, &e.response))
 }
 
@@ -114,5 +104,5 @@ func (e *earlier) keep(b *pgx.Batch) {
 		values ($1, $2, 201, '{}', $3)
 		on conflict (key_hash) do update set
 			request_hash = excluded.request_hash, response_body = excluded.response_body, created_at = excluded.created_at`,
-		e.hash.stored[0], e.Request[:], []byte(e.Response))
+		e.stored[0], e.Request[:], []byte(e.Response))
 }

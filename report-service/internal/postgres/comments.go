@@ -41,7 +41,7 @@ type commentChange struct {
 func (c *commentChange) scope() scope { return scope{subject: c.comment.ReportID} }
 
 func (c *commentChange) read(r *readBatch) {
-	c.locked = r.lock(c.comment.ReportID)
+	c.locked = r.lock(c.comment.ReportID, report.Scope{})
 	c.earlier.read(&r.others)
 }
 

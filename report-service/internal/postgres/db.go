@@ -81,7 +81,7 @@ func (db *DB) Run(ctx context.Context) error { return db.committer.Run(ctx) }
 // forgotten. The report has what report.May needs of whoever acts within the scope.
 func (db *DB) change(ctx context.Context, id uuid.UUID, scope report.Scope, decide func(tx pgx.Tx, l *lockedReport, w *writeBatch) error) error {
 	return db.transaction(ctx, func(tx pgx.Tx, w *writeBatch) error {
-		l, err := lockWithin(ctx, tx, id, scope)
+		l, err := lockReport(ctx, tx, id, scope)
 		if err != nil {
 			return err
 		}
@@ -132,15 +132,10 @@ func (db *DB) transaction(ctx context.Context, decide func(tx pgx.Tx, w *writeBa
 // the caller sends the batch before, and wakes the relay afterwards.
 func (db *DB) newWrites() *writeBatch { return &writeBatch{keys: db.keys, desk: db.rules.Desk} }
 
-// lockReport locks the row of a report, hidden or not, and waits for it.
-func lockReport(ctx context.Context, tx pgx.Tx, id uuid.UUID) (*lockedReport, error) {
-	return lockWithin(ctx, tx, id, report.Scope{})
-}
-
-// lockWithin is lockReport for whoever acts within a scope.
-func lockWithin(ctx context.Context, tx pgx.Tx, id uuid.UUID, scope report.Scope) (*lockedReport, error) {
+// lockReport locks the row of a report, hidden or not, and waits for it. See readBatch.lock.
+func lockReport(ctx context.Context, tx pgx.Tx, id uuid.UUID, scope report.Scope) (*lockedReport, error) {
 	r := newReadBatch(true)
-	l := r.lockWithin(id, scope)
+	l := r.lock(id, scope)
 	var b pgx.Batch
 	r.queue(&b)
 	if err := send(ctx, tx, "lock report", &b); err != nil {

@@ -51,7 +51,7 @@ func (s *Duplicates) Set(ctx context.Context, id, original uuid.UUID, by report.
 		}
 		if !by.Scope.City() {
 			for _, other := range []uuid.UUID{id, original} {
-				l, err := lockWithin(ctx, tx, other, by.Scope)
+				l, err := lockReport(ctx, tx, other, by.Scope)
 				if err == nil {
 					err = report.May(by.User(), report.Handle, &l.Filing)
 				}

@@ -19,8 +19,7 @@ func (s *Reports) Map(ctx context.Context, filter report.Filter, grid report.Gri
 	// One row more than allowed shows that there are too many.
 	sql := `select r.id, r.title, r.status, r.latitude, r.longitude from reports r` + q.where() + ` limit ` + q.arg(maxPoints+1)
 	points, err := pgpool.Collect(ctx, s.db.pool, "select points", func(row pgx.CollectableRow) (p report.MapPoint, err error) {
-		err = row.Scan(&p.ID, &p.Title, &p.Status, &p.Position.Latitude, &p.Position.Longitude)
-		return p, err
+		return p, row.Scan(&p.ID, &p.Title, &p.Status, &p.Position.Latitude, &p.Position.Longitude)
 	}, sql, q.fresh()...)
 	if err != nil {
 		return report.Map{}, err
@@ -45,8 +44,7 @@ func (s *Reports) Map(ctx context.Context, filter report.Filter, grid report.Gri
 		) squares
 		group by y, x`
 	clusters, err := pgpool.Collect(ctx, s.db.pool, "select clusters", func(row pgx.CollectableRow) (c report.MapCluster, err error) {
-		err = row.Scan(&c.Count, &c.Statuses, &c.Center.Latitude, &c.Center.Longitude, &hidden)
-		return c, err
+		return c, row.Scan(&c.Count, &c.Statuses, &c.Center.Latitude, &c.Center.Longitude, &hidden)
 	}, sql, q.fresh()...)
 	if err != nil {
 		return report.Map{}, err

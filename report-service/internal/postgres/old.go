@@ -108,7 +108,7 @@ var removals = []string{
 func (s *Old) RemoveWords(ctx context.Context, tx pgx.Tx, ids []uuid.UUID) error {
 	w := s.db.newWrites()
 	for _, id := range ids {
-		l, err := lockReport(ctx, tx, id)
+		l, err := lockReport(ctx, tx, id, report.Scope{})
 		if err != nil {
 			return err
 		}

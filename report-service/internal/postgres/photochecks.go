@@ -62,7 +62,7 @@ func (s *PhotoChecks) Judge(ctx context.Context, queue string, m consumer.Messag
 }
 
 func (s *PhotoChecks) judge(ctx context.Context, tx pgx.Tx, w *writeBatch, reportID, photo uuid.UUID, v report.Judgement, trace string) (kept bool, err error) {
-	l, err := lockReport(ctx, tx, reportID)
+	l, err := lockReport(ctx, tx, reportID, report.Scope{})
 	var p report.Photo
 	if err == nil {
 		p, err = s.ids.lock(ctx, tx, reportID, photo)

@@ -89,7 +89,7 @@ func (db *DB) HideNames(ctx context.Context, tx pgx.Tx, userID string, limit int
 	}
 	w := db.newWrites()
 	for _, id := range named {
-		l, err := lockReport(ctx, tx, id)
+		l, err := lockReport(ctx, tx, id, report.Scope{})
 		if err != nil {
 			return 0, err
 		}

@@ -44,20 +44,14 @@ type statusMessage struct {
 
 // lock locks a report. Its data is as of the moment of the lock. Unless the
 // batch waits for locks, a row that another session has locked is skipped: it
-// must not hold up changes to other reports.
-func (r *readBatch) lock(id uuid.UUID) *lockedReport {
+// must not hold up changes to other reports. Unless the scope of whoever acts is the whole
+// city, the report has the department in charge; to a firm whose link has ended, none is.
+func (r *readBatch) lock(id uuid.UUID, scope report.Scope) *lockedReport {
 	l := r.locks[id]
 	if l == nil {
 		l = &lockedReport{}
 		r.locks[id] = l
 	}
-	return l
-}
-
-// lockWithin is lock for whoever acts within a scope. Unless it is the whole city, the report
-// has the department in charge; to a firm whose link has ended, none is.
-func (r *readBatch) lockWithin(id uuid.UUID, scope report.Scope) *lockedReport {
-	l := r.lock(id)
 	if !scope.City() {
 		var found bool
 		job, _ := scope.Job()

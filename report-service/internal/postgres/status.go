@@ -72,7 +72,7 @@ type statusChange struct {
 func (c *statusChange) scope() scope { return scope{subject: c.id} }
 
 func (c *statusChange) read(r *readBatch) {
-	c.locked = r.lockWithin(c.id, c.move.Scope)
+	c.locked = r.lock(c.id, c.move.Scope)
 	c.earlier.read(&r.others)
 	if c.resolutions.NeedPhoto && c.move.To == report.Resolved && !c.move.Follows {
 		r.others.Queue(`

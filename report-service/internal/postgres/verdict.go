@@ -54,7 +54,7 @@ func lockWithOriginal(ctx context.Context, tx pgx.Tx, id uuid.UUID) (l, original
 	if err != nil {
 		return nil, nil, err
 	}
-	if l, err = lockReport(ctx, tx, id); err != nil {
+	if l, err = lockReport(ctx, tx, id, report.Scope{}); err != nil {
 		return nil, nil, err
 	}
 	originalID, err := pgpool.Value[uuid.UUID](ctx, tx, "select original", `select coalesce(duplicate_of, id) from reports where id = $1`, id)
@@ -67,7 +67,7 @@ func lockWithOriginal(ctx context.Context, tx pgx.Tx, id uuid.UUID) (l, original
 	case !slices.Contains(locked, originalID): // it became a duplicate in this moment
 		return nil, nil, fault.New(fault.Unavailable, "the report is being changed")
 	}
-	original, err = lockReport(ctx, tx, originalID)
+	original, err = lockReport(ctx, tx, originalID, report.Scope{})
 	return l, original, err
 }
 
@@ -196,26 +196,23 @@ func (d dispute) announce(ctx context.Context, entry report.Change, retracted bo
 
 // assign gives an original that nobody has to the official who resolved it.
 func (d dispute) assign(ctx context.Context) error {
-	var by report.Official
+	var by string
+	var department int32
 	err := d.tx.QueryRow(ctx, `
-		select o.id, o.name from reports r
+		select o.id, coalesce(r.department_id, 0) from reports r
 		join lateral (
 			select changed_by from status_history where report_id = r.id and from_status <> to_status order by id desc limit 1
 		) h on true
 		join officials o on o.id = h.changed_by
-		where r.id = $1 and r.assignee_id is null`, d.original.ID).Scan(&by.ID, &by.Name)
+		where r.id = $1 and r.assignee_id is null`, d.original.ID).Scan(&by, &department)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("select who resolved it: %w", err)
 	}
-	d.w.others.Queue(`update reports set assignee_id = $2 where id = $1`, d.original.ID, by.ID)
-	department, err := pgpool.Value[int32](ctx, d.tx, "select department", `select coalesce(department_id, 0) from reports where id = $1`, d.original.ID)
-	if err != nil {
-		return err
-	}
-	d.w.record(actRow{reportID: d.original.ID, by: system, kind: report.Assigned, assignee: by.ID, department: department})
+	d.w.others.Queue(`update reports set assignee_id = $2 where id = $1`, d.original.ID, by)
+	d.w.record(actRow{reportID: d.original.ID, by: system, kind: report.Assigned, assignee: by, department: department})
 	return nil
 }
 

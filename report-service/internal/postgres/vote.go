@@ -33,7 +33,7 @@ type voteChange struct {
 func (c *voteChange) scope() scope { return scope{c.id, c.ballot.Voter} }
 
 func (c *voteChange) read(r *readBatch) {
-	c.locked, c.before = r.lock(c.id), r.vote(c.id, c.ballot.Voter)
+	c.locked, c.before = r.lock(c.id, report.Scope{}), r.vote(c.id, c.ballot.Voter)
 }
 
 func (c *voteChange) write(w *writeBatch) error {

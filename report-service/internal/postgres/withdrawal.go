@@ -27,7 +27,7 @@ func (s *Reports) Withdraw(ctx context.Context, id uuid.UUID, reporter string, i
 		if err != nil {
 			return err
 		}
-		l, err := lockReport(ctx, tx, id)
+		l, err := lockReport(ctx, tx, id, report.Scope{})
 		if err != nil {
 			return err
 		}

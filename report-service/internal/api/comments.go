@@ -43,7 +43,7 @@ func (h Comments) addComment(w http.ResponseWriter, r *http.Request, req reporta
 	if by.Guest && !req.Anonymous {
 		return fault.NewInvalid("/anonymous", "must be true: a guest has no name")
 	}
-	comment, err := report.NewComment(report.CommentDraft{ReportID: pathID(r), Text: req.Text, Anonymous: req.Anonymous}, by, time.Now())
+	comment, err := report.NewComment(report.Comment{ReportID: pathID(r), Text: req.Text, Anonymous: req.Anonymous}, by, time.Now())
 	if err != nil {
 		return err
 	}

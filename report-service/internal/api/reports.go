@@ -71,7 +71,7 @@ func (h Reports) file(w http.ResponseWriter, r *http.Request, req reportapi.NewR
 	if err != nil {
 		return err
 	}
-	draft := report.Draft{
+	draft := report.Report{
 		Title: req.Title, Description: req.Description, Category: category,
 		Address: req.Address, Privacy: report.Privacy(req.PrivacyLevel), Visibility: report.Visibility(req.Visibility),
 	}

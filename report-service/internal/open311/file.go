@@ -174,7 +174,7 @@ func (h handlers) read(r *http.Request, form url.Values) (report.Filing, error) 
 	} else if fixMyStreet.MatchString(story) {
 		story = rest
 	}
-	return report.New(report.Draft{
+	return report.New(report.Report{
 		Title: cmp.Or(title, category.Text(h.Languages...).Name), Description: story, Category: category,
 		Position: place, Area: area, Asset: thing, Address: street, Privacy: report.Anonymous,
 	}, report.Reporter{}, time.Now())

@@ -19,7 +19,7 @@ import (
 
 // written returns a comment that is not stored yet.
 func written(on uuid.UUID, by report.Reporter, anonymous bool, text string) *report.WrittenComment {
-	c, err := report.NewComment(report.CommentDraft{ReportID: on, Text: text, Anonymous: anonymous}, report.User{ID: by.ID, Name: by.Name, Guest: by.Guest}, time.Now())
+	c, err := report.NewComment(report.Comment{ReportID: on, Text: text, Anonymous: anonymous}, report.User{ID: by.ID, Name: by.Name, Guest: by.Guest}, time.Now())
 	if err != nil {
 		panic(err)
 	}

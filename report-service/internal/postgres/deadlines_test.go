@@ -17,7 +17,7 @@ import (
 )
 
 // withTarget returns a draft of a category whose target is an hour.
-func (f *fixture) withTarget(privacy report.Privacy) report.Draft {
+func (f *fixture) withTarget(privacy report.Privacy) report.Report {
 	f.t.Helper()
 	d := draft(privacy)
 	f.exec(`update categories set target_hours = 1 where id = $1`, d.Category.ID)

@@ -155,15 +155,15 @@ func (f *fixture) holdAnnouncements() pgx.Tx {
 	return tx
 }
 
-func draft(privacy report.Privacy) report.Draft {
-	return report.Draft{
+func draft(privacy report.Privacy) report.Report {
+	return report.Report{
 		Title: "Dark lamp", Description: "at the crossing", Category: report.Category{ID: 2, Name: "Street lights and signals"},
 		Position: &report.Position{Latitude: -6.9, Longitude: 107.6}, Address: "Jl. Asia Afrika 8", Privacy: privacy,
 	}
 }
 
 // filing returns a report that is not stored yet.
-func filing(d report.Draft, by report.Reporter, at time.Time) *report.Filing {
+func filing(d report.Report, by report.Reporter, at time.Time) *report.Filing {
 	f, err := report.New(d, by, at)
 	if err != nil {
 		panic(err)
@@ -172,7 +172,7 @@ func filing(d report.Draft, by report.Reporter, at time.Time) *report.Filing {
 }
 
 // file stores a report of by and returns it.
-func (f *fixture) file(by report.Reporter, d report.Draft) report.Filing {
+func (f *fixture) file(by report.Reporter, d report.Report) report.Filing {
 	f.t.Helper()
 	stored := filing(d, by, time.Now())
 	if _, err := f.Create(f.t.Context(), stored, nil); err != nil {

@@ -18,7 +18,7 @@ func TestListFilters(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	lamp := f.file(ann, draft(report.Public))
-	d := report.Draft{
+	d := report.Report{
 		Title: "Pot-hole north/south", Category: report.Category{ID: 1, Name: "Roads and potholes"}, Privacy: report.Anonymous,
 		Position: &report.Position{Latitude: 10, Longitude: 179},
 	}

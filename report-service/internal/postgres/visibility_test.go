@@ -14,7 +14,7 @@ import (
 )
 
 // forCity is a report that only the city is to see, from the first moment.
-func (f *fixture) forCity() report.Draft {
+func (f *fixture) forCity() report.Report {
 	d := f.withTarget(report.Anonymous)
 	d.Visibility = report.ForOfficials
 	return d

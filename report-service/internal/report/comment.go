@@ -47,29 +47,19 @@ type WrittenComment struct {
 	Author User
 }
 
-// A CommentDraft is a comment that a resident submits.
-type CommentDraft struct {
-	ReportID  uuid.UUID
-	Text      string
-	Anonymous bool
-}
-
-// NewComment returns the comment of d. The author's name of an anonymous
-// comment is dropped here: nobody sees it, so it is not stored.
-func NewComment(d CommentDraft, by User, now time.Time) (WrittenComment, error) {
-	text := strings.TrimSpace(d.Text)
-	if text == "" {
+// NewComment returns c, of which its author has given the report, the text and whether it is
+// anonymous. The author's name of an anonymous comment is dropped here: nobody sees it, so it
+// is not stored.
+func NewComment(c Comment, by User, now time.Time) (WrittenComment, error) {
+	c.Text = strings.TrimSpace(c.Text)
+	if c.Text == "" {
 		return WrittenComment{}, fault.NewInvalid("/text", "must not be blank")
 	}
-	if d.Anonymous {
+	if c.Anonymous {
 		by.Name = ""
 	}
-	return WrittenComment{
-		Comment: Comment{
-			ID: uuid.Must(uuid.NewV7()), ReportID: d.ReportID, Text: text, Anonymous: d.Anonymous, CreatedAt: stored(now),
-		},
-		Author: by,
-	}, nil
+	c.ID, c.CreatedAt = uuid.Must(uuid.NewV7()), stored(now)
+	return WrittenComment{Comment: c, Author: by}, nil
 }
 
 // View returns c as its author sees it.

@@ -149,49 +149,22 @@ type Filing struct {
 	Restricted int64
 }
 
-// A Draft is a report that a resident submits.
-type Draft struct {
-	Title       string
-	Description string
-	Category    Category
-	Position    *Position
-	Area        Area // that has the position
-	Asset       Asset
-	Address     string
-	Privacy     Privacy
-	Visibility  Visibility // empty for everybody
-}
-
-// New files d: a pending report at its first version. The reporter's name of an
+// New files r, of which its reporter has given the words, the category, the place and who
+// may see it: a pending report at its first version. The reporter's name of an
 // anonymous report is dropped here: nobody sees it, so it is not stored.
-func New(d Draft, by Reporter, now time.Time) (Filing, error) {
-	title := strings.TrimSpace(d.Title)
-	if title == "" {
+func New(r Report, by Reporter, now time.Time) (Filing, error) {
+	r.Title, r.Description, r.Address = strings.TrimSpace(r.Title), strings.TrimSpace(r.Description), strings.TrimSpace(r.Address)
+	if r.Title == "" {
 		return Filing{}, fault.NewInvalid("/title", "must not be blank")
 	}
-	if d.Privacy == Anonymous {
+	if r.Privacy == Anonymous {
 		by.Name = ""
 	}
-	return Filing{
-		Report: Report{
-			// Ordered by time, which keeps the indexes on it small and warm.
-			ID:          uuid.Must(uuid.NewV7()),
-			Title:       title,
-			Description: strings.TrimSpace(d.Description),
-			Category:    d.Category,
-			Position:    d.Position,
-			Area:        d.Area,
-			Asset:       d.Asset,
-			Address:     strings.TrimSpace(d.Address),
-			Privacy:     d.Privacy,
-			Visibility:  cmp.Or(d.Visibility, ForEverybody),
-			Status:      Pending,
-			Version:     1,
-			CreatedAt:   stored(now),
-			UpdatedAt:   stored(now),
-		},
-		Reporter: by,
-	}, nil
+	r.ID = uuid.Must(uuid.NewV7()) // ordered by time, which keeps the indexes on it small and warm
+	r.Visibility = cmp.Or(r.Visibility, ForEverybody)
+	r.Status, r.Version = Pending, 1
+	r.CreatedAt, r.UpdatedAt = stored(now), stored(now)
+	return Filing{Report: r, Reporter: by}, nil
 }
 
 // An Idempotent makes a repeated request take effect only once.

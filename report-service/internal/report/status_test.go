@@ -14,7 +14,7 @@ var now = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
 
 // filed returns a report of ann with the given status, at version 7.
 func filed(status report.Status) *report.Filing {
-	f, err := report.New(report.Draft{Title: "Dark lamp", Privacy: report.Public}, report.Reporter{ID: "ann", Name: "Ann"}, now)
+	f, err := report.New(report.Report{Title: "Dark lamp", Privacy: report.Public}, report.Reporter{ID: "ann", Name: "Ann"}, now)
 	if err != nil {
 		panic(err)
 	}
@@ -108,7 +108,7 @@ func TestNewDropsTheNameOfAnAnonymousReporter(t *testing.T) {
 	t.Parallel()
 	by := report.Reporter{ID: "ann", Name: "Ann"}
 	for privacy, want := range map[report.Privacy]report.Reporter{report.Public: by, report.Anonymous: {ID: "ann"}} {
-		filing, err := report.New(report.Draft{Title: "Pothole", Privacy: privacy}, by, time.Now())
+		filing, err := report.New(report.Report{Title: "Pothole", Privacy: privacy}, by, time.Now())
 		if err != nil || filing.Reporter != want {
 			t.Errorf("%s: reporter %+v (error %v), want %+v", privacy, filing.Reporter, err, want)
 		}
@@ -119,7 +119,7 @@ func TestNewDropsTheNameOfAnAnonymousReporter(t *testing.T) {
 func TestNewWantsATitle(t *testing.T) {
 	t.Parallel()
 	for title, want := range map[string]fault.Kind{" a ": "", "": fault.Invalid, " \n": fault.Invalid, "\u2028\u00a0": fault.Invalid} {
-		f, err := report.New(report.Draft{Title: title}, report.Reporter{}, now)
+		f, err := report.New(report.Report{Title: title}, report.Reporter{}, now)
 		if got := fault.KindOf(err); got != want || want == "" && f.Title != "a" {
 			t.Errorf("New(%q): title %q, kind %q, want %q", title, f.Title, got, want)
 		}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -107,15 +108,22 @@ func (c Calendar) Check() error {
 // calendar full of holidays: the longest target is a year.
 const maxDays = 20 * 366
 
-// shifts calls do for each shift from a date on, until do returns false.
-func (c Calendar) shifts(from Date, do func(begin, end time.Time) bool) {
-	for n := range maxDays {
-		date := DateOf(time.Date(from.Year, from.Month, from.Day+n, 0, 0, 0, 0, time.UTC))
-		for _, s := range c.on(date) {
-			begin := schedule.Moment(date.Year, date.Month, date.Day, schedule.Clock(s.From), c.Zone)
-			end := schedule.Moment(date.Year, date.Month, date.Day, schedule.Clock(s.To), c.Zone)
-			if !do(begin, end) {
-				return
+// shifts yields the begin and the end of each shift from a time on. One that has begun before
+// begins at that time.
+func (c Calendar) shifts(since time.Time) iter.Seq2[time.Time, time.Time] {
+	from := DateOf(since.In(c.Zone))
+	return func(yield func(begin, end time.Time) bool) {
+		for n := range maxDays {
+			date := DateOf(time.Date(from.Year, from.Month, from.Day+n, 0, 0, 0, 0, time.UTC))
+			for _, s := range c.on(date) {
+				begin := schedule.Moment(date.Year, date.Month, date.Day, schedule.Clock(s.From), c.Zone)
+				end := schedule.Moment(date.Year, date.Month, date.Day, schedule.Clock(s.To), c.Zone)
+				if begin.Before(since) {
+					begin = since
+				}
+				if begin.Before(end) && !yield(begin, end) {
+					return
+				}
 			}
 		}
 	}
@@ -124,38 +132,27 @@ func (c Calendar) shifts(from Date, do func(begin, end time.Time) bool) {
 // Due returns when the city will have worked for a duration since a time, and
 // false if it never will.
 func (c Calendar) Due(since time.Time, work time.Duration) (due time.Time, ok bool) {
-	c.shifts(DateOf(since.In(c.Zone)), func(begin, end time.Time) bool {
-		if begin.Before(since) {
-			begin = since
-		}
+	for begin, end := range c.shifts(since) {
 		took := end.Sub(begin)
-		switch {
-		case took < 0: // it ended before
-		case took >= work:
-			due, ok = begin.Add(work), true
-		default:
-			work -= took
+		if took >= work {
+			return begin.Add(work), true
 		}
-		return !ok
-	})
-	return due, ok
+		work -= took
+	}
+	return time.Time{}, false
 }
 
 // Between returns for how long the city works between two times.
 func (c Calendar) Between(from, to time.Time) (work time.Duration) {
-	c.shifts(DateOf(from.In(c.Zone)), func(begin, end time.Time) bool {
+	for begin, end := range c.shifts(from) {
 		if !begin.Before(to) {
-			return false
-		}
-		if begin.Before(from) {
-			begin = from
+			break
 		}
 		if end.After(to) {
 			end = to
 		}
-		work += max(0, end.Sub(begin))
-		return true
-	})
+		work += end.Sub(begin)
+	}
 	return work
 }
 

@@ -132,19 +132,18 @@ func (r *reader) features(file io.Reader) error {
 		_, err := decoder.Token()
 		return err
 	}()
-	switch _, ofJSON := errors.AsType[*json.SyntaxError](err); {
+	_, ofJSON := errors.AsType[*json.SyntaxError](err)
+	_, ofType := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
 	case ofJSON || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		if r.number == 0 {
 			return r.whole("/type", "collection", mustBeCollection)
 		}
 		r.code = ""
 		r.fault("cut", "", "the file is broken here or ends: nothing behind it is read")
-	case err != nil:
-		if _, ofType := errors.AsType[*json.UnmarshalTypeError](err); !ofType {
-			return err
-		}
-		return r.whole("/type", "collection", mustBeCollection)
-	case collection != "FeatureCollection" || !features:
+	case err != nil && !ofType:
+		return err
+	case ofType || collection != "FeatureCollection" || !features:
 		return r.whole("/type", "collection", mustBeCollection)
 	}
 	return nil

@@ -21,14 +21,11 @@ func shownReporter(f *report.Filing) report.Reporter {
 // subject returns what a message says about the report f, which a change at the
 // time at has brought to version.
 func subject(f *report.Filing, version int64, at time.Time) event.Subject {
-	s := event.Subject{
+	return event.Subject{
 		ReportID: f.ID, ReportVersion: version, ReportTitle: f.Title,
 		ReporterID: shownReporter(f).ID, Private: f.Private(), Timestamp: at.Unix(), Asset: f.Asset.Key,
+		Latitude: latitude(f.Position), Longitude: longitude(f.Position),
 	}
-	if f.Position != nil {
-		s.Latitude, s.Longitude = &f.Position.Latitude, &f.Position.Longitude
-	}
-	return s
 }
 
 // namelessSubject is subject without the reporter, also for a public report: no
@@ -134,8 +131,8 @@ func reportCorrected(f *report.Filing, c report.Change) *event.ReportCorrected {
 	if category := c.Corrected.Category; category != nil {
 		m.PreviousCategoryID = category.From
 	}
-	if position := c.Corrected.Position; position != nil && position.From != nil {
-		m.PreviousLatitude, m.PreviousLongitude = &position.From.Latitude, &position.From.Longitude
+	if position := c.Corrected.Position; position != nil {
+		m.PreviousLatitude, m.PreviousLongitude = latitude(position.From), longitude(position.From)
 	}
 	return m
 }

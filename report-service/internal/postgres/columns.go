@@ -162,10 +162,7 @@ func (s selection[T]) sql() string {
 	return strings.Join(expressions, ", ")
 }
 
-// scan reads a row of s.
-func (s selection[T]) scan(row pgx.Row) (t T, err error) { return t, s.into(row, &t) }
-
-// row is scan for pgx.CollectRows.
+// row reads a row of s.
 func (s selection[T]) row(row pgx.CollectableRow) (t T, err error) { return t, s.into(row, &t) }
 
 func (s selection[T]) into(row pgx.Row, t *T) error {

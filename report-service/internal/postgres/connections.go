@@ -85,9 +85,8 @@ var connected = append(of(func(c *report.ConnectedReport) *report.Report { retur
 func (s *Connections) Report(ctx context.Context, id uuid.UUID, by report.User) (report.ConnectedReport, error) {
 	q := query{args: []any{id}}
 	within := q.within(by.Reach(report.Read), "")
-	c, err := connected.scan(s.db.pool.QueryRow(ctx, `
-		select `+connected.sql()+` from reports r join categories c on c.id = r.category_id where r.id = $1 and `+within, q.args...))
-	return c, pgpool.Found(err, "select report", report.ErrNotFound)
+	return pgpool.One(ctx, s.db.pool, "select report", report.ErrNotFound, connected.row, `
+		select `+connected.sql()+` from reports r join categories c on c.id = r.category_id where r.id = $1 and `+within, q.args...)
 }
 
 // List returns a page of the reports that a connection reads, the oldest first.

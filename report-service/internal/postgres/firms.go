@@ -268,9 +268,9 @@ func (s *Firms) Job(ctx context.Context, by report.User) (report.Job, report.Con
 	job, id := by.Scope.Job()
 	q := query{args: []any{id}}
 	within := q.within(by.Reach(report.Read), "")
-	c, err := connected.scan(s.db.pool.QueryRow(ctx, `
-		select `+connected.sql()+` from reports r join categories c on c.id = r.category_id where r.id = $1 and `+within, q.args...))
-	if err := pgpool.Found(err, "select report", report.ErrNoJob); err != nil {
+	c, err := pgpool.One(ctx, s.db.pool, "select report", report.ErrNoJob, connected.row, `
+		select `+connected.sql()+` from reports r join categories c on c.id = r.category_id where r.id = $1 and `+within, q.args...)
+	if err != nil {
 		return report.Job{}, c, err
 	}
 	if c.Private() {

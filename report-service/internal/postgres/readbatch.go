@@ -103,7 +103,7 @@ func (r *readBatch) queueLocks(b *pgx.Batch) {
 		array(slices.Collect(maps.Keys(r.locks)), key)).
 		Query(func(rows pgx.Rows) error {
 			for rows.Next() {
-				l, err := lockedColumns.scan(rows)
+				l, err := lockedColumns.row(rows)
 				if err != nil {
 					return err
 				}

@@ -112,6 +112,20 @@ describe('the queue', () => {
     expect(queue.tasks.value[0]?.score).toBe(5);
   });
 
+  test('does not go back behind an act, for what was read before it', async () => {
+    const pages: Record<string, Task[]> = { '': [task('a')] };
+    serveQueue(pages);
+    const queue = createQueue();
+    queue.load(pending, 'oldest');
+    await later();
+    const before = queue.refresh(); // is answered with what the list has now
+    pages[''] = [task('a', { duplicate_of: 'b' })];
+    queue.put(task('a', { duplicate_of: 'b' }));
+    await before;
+    await later();
+    expect(queue.tasks.value[0]?.duplicate_of).toBe('b');
+  });
+
   test('says that it failed, and is there once it is asked again', async () => {
     const get = serve(reportService, 'GET', () => refused(503, 'unavailable'));
     const queue = createQueue();

@@ -41,8 +41,9 @@ export function createQueue() {
   let order: Order = 'oldest';
   /** The query of the list, as text: whether another one is requested. */
   let shown = '';
-  /** Counts readings: only the latest is shown. */
+  /** Counts readings: only the latest is shown, and the last that was. */
   let readings = 0;
+  let ended = 0;
 
   /** Shows tasks; those that have left the filters are gone, and no longer selected. */
   const show = (fresh: Task[]) => {
@@ -93,8 +94,12 @@ export function createQueue() {
       });
     } catch (failure) {
       if (reading === readings) fail(failure);
+    } finally {
+      ended = Math.max(ended, reading);
     }
   };
+  /** The end of an act of one's own. A reading at this moment may be from before it. */
+  const afterAct = () => (ended < readings ? void refresh() : countSoon());
   const refreshSoon = debounce(() => void refresh(), REFRESH_MS, REFRESH_APART_MS);
   const countSoon = debounce(() => {
     const reading = readings;
@@ -153,13 +158,13 @@ export function createQueue() {
       const before = tasks.value.find(({ id }) => id === task.id);
       if (!before || task.version < before.version || JSON.stringify(task) === JSON.stringify(before)) return;
       show(tasks.value.map((each) => (each === before ? task : each)));
-      countSoon();
+      afterAct();
     },
 
     /** Takes away a task that is another department's now. */
     drop(id: string) {
       show(tasks.value.filter((each) => each.id !== id));
-      countSoon();
+      afterAct();
     },
 
     select(ids: Iterable<string>) {

@@ -30,20 +30,24 @@ export function createReport(id: string) {
   const history = signal<HistoryEntry[]>([]);
   const error = signal<unknown>();
   const path = { params: { path: { id } } };
+  /** Counts readings: only the latest is shown. */
+  let readings = 0;
 
   const load = async () => {
+    const reading = ++readings;
     try {
       const [fresh, past] = await Promise.all([
         must(reportService.GET('/reports/{id}', path)),
         must(reportService.GET('/reports/{id}/history', path)),
       ]);
+      if (reading !== readings) return;
       batch(() => {
         show(fresh);
         history.value = past.history;
         error.value = undefined;
       });
     } catch (failure) {
-      error.value = failure;
+      if (reading === readings) error.value = failure;
     }
   };
   const refresh = debounce(() => void load(), REFRESH_MS);

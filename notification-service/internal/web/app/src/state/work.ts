@@ -33,25 +33,37 @@ export function createWork(id: string, onTask: (task: Task) => void) {
   const words = signal<{ description: string; reporter?: string } | undefined>();
   const error = signal<unknown>();
   const params = { path: { id } };
+  /** Counts readings: only the latest is shown, and the last that has ended. */
+  let readings = 0;
+  let ended = 0;
 
   const show = (fresh: Work) => {
     work.value = fresh;
     onTask(fresh.report);
   };
   const load = async () => {
+    const reading = ++readings;
     try {
       const [report, fresh] = await Promise.all([
         must(reportService.GET('/reports/{id}', { params })),
         must(reportService.GET('/reports/{id}/work', { params })),
       ]);
+      if (reading !== readings) return;
       batch(() => {
         words.value = { description: report.description, ...(report.reporter_name && { reporter: report.reporter_name }) };
         show(fresh);
         error.value = undefined;
       });
     } catch (failure) {
-      error.value = failure;
+      if (reading === readings) error.value = failure;
+    } finally {
+      ended = Math.max(ended, reading);
     }
+  };
+  /** Shows what came of an act of one's own. What is read at this moment may be from before it. */
+  const acted = (fresh: Work) => {
+    show(fresh);
+    if (ended < readings) void load();
   };
   const refresh = debounce(() => void load(), REFRESH_MS);
   const onEvents = (events: FeedEvent[]) => {
@@ -91,14 +103,14 @@ export function createWork(id: string, onTask: (task: Task) => void) {
       await load();
     },
     async assign(assignment: Assignment) {
-      show(await assignReport(id, assignment));
+      acted(await assignReport(id, assignment));
     },
     async addNote(text: string) {
-      show(await must(reportService.POST('/reports/{id}/notes', { params, body: { text } })));
+      acted(await must(reportService.POST('/reports/{id}/notes', { params, body: { text } })));
     },
     /** Says of which report this is a duplicate; of none without one. */
     async setDuplicate(original: string | undefined) {
-      show(
+      acted(
         original
           ? await must(reportService.PUT('/reports/{id}/duplicate-of', { params, body: { original } }))
           : await must(reportService.DELETE('/reports/{id}/duplicate-of', { params })),
@@ -113,7 +125,7 @@ export function createWork(id: string, onTask: (task: Task) => void) {
       for (let version = seen.version, tries = 1; ; tries++) {
         try {
           const ifMatch = { path: { id }, header: { 'If-Match': `"${version}"` } };
-          return show(await must(reportService.POST('/reports/{id}/verdict/decision', { params: ifMatch, body: { note } })));
+          return acted(await must(reportService.POST('/reports/{id}/verdict/decision', { params: ifMatch, body: { note } })));
         } catch (failure) {
           if (!(failure instanceof Failure) || failure.kind !== 'stale-version' || tries === MAX_TRIES) throw failure;
           await load(); // votes change the version as well

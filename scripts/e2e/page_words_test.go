@@ -99,7 +99,7 @@ const latin = `(() => {
 // test's people wrote.
 var notTranslated = []string{
 	"CityConnect", "OpenStreetMap", "MapLibre", "OpenMapTiles", "photo-worker", "delivery-worker",
-	"GiB", "ms", "cityconnect@localhost", "Jl. Asia Afrika 8", "Since Monday.", "1@2.example",
+	"GiB", "ms", "UTC", "cityconnect@localhost", "Jl. Asia Afrika 8", "Since Monday.", "1@2.example",
 }
 
 // A language that a city has in a folder is on every screen and in every mail, from right

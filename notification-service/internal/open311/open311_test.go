@@ -513,10 +513,7 @@ func (w *world) sender() *open311.Sender {
 func (w *world) start() {
 	sender := w.sender()
 	cfg := open311.Ledger(16, time.Second, 120*time.Hour)
-	for i := range cfg.Schedule {
-		cfg.Schedule[i] = 0
-	}
-	cfg.Schedule = slices.Repeat(cfg.Schedule, 20)
+	cfg.Schedule = make(ledger.Schedule, 20*len(cfg.Schedule))
 	d := ledger.New(cfg, sender, w.store.Ledger, prometheus.NewRegistry(), w.log)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	var running sync.WaitGroup

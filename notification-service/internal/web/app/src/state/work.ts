@@ -23,8 +23,8 @@ const REFRESH_MS = 200;
 /** How often others' votes may overtake a correction or a decision before it fails. */
 const MAX_TRIES = 5;
 
-/** The report that the reader has sent to a firm last: no event says so. */
-const sentToFirm = signal<{ id: string } | undefined>();
+/** The report that the reader has merged, assigned or sent to a firm last: no event says so. */
+const acted = signal<{ id: string } | undefined>();
 
 /** Calls onTask with the report after each change. */
 export function createWork(id: string, onTask: (task: Task) => void) {
@@ -61,7 +61,7 @@ export function createWork(id: string, onTask: (task: Task) => void) {
     }
   };
   /** Shows what came of an act of one's own. What is read at this moment may be from before it. */
-  const acted = (fresh: Work) => {
+  const showAct = (fresh: Work) => {
     show(fresh);
     if (ended < readings) void load();
   };
@@ -103,14 +103,14 @@ export function createWork(id: string, onTask: (task: Task) => void) {
       await load();
     },
     async assign(assignment: Assignment) {
-      acted(await assignReport(id, assignment));
+      showAct(await assignReport(id, assignment));
     },
     async addNote(text: string) {
-      acted(await must(reportService.POST('/reports/{id}/notes', { params, body: { text } })));
+      showAct(await must(reportService.POST('/reports/{id}/notes', { params, body: { text } })));
     },
     /** Says of which report this is a duplicate; of none without one. */
     async setDuplicate(original: string | undefined) {
-      acted(
+      showAct(
         original
           ? await must(reportService.PUT('/reports/{id}/duplicate-of', { params, body: { original } }))
           : await must(reportService.DELETE('/reports/{id}/duplicate-of', { params })),
@@ -125,7 +125,7 @@ export function createWork(id: string, onTask: (task: Task) => void) {
       for (let version = seen.version, tries = 1; ; tries++) {
         try {
           const ifMatch = { path: { id }, header: { 'If-Match': `"${version}"` } };
-          return acted(await must(reportService.POST('/reports/{id}/verdict/decision', { params: ifMatch, body: { note } })));
+          return showAct(await must(reportService.POST('/reports/{id}/verdict/decision', { params: ifMatch, body: { note } })));
         } catch (failure) {
           if (!(failure instanceof Failure) || failure.kind !== 'stale-version' || tries === MAX_TRIES) throw failure;
           await load(); // votes change the version as well
@@ -143,8 +143,12 @@ export function createWork(id: string, onTask: (task: Task) => void) {
     },
 
     watch() {
-      const onFirm = (sent: { id: string } | undefined) => sent?.id === id && refresh();
-      const ends = [watchFeed({ onEvents, onGap: refresh }), watchDialogue(id, refresh), sentToFirm.subscribe(onFirm)];
+      const onAct = (on: { id: string } | undefined) => {
+        if (on?.id !== id) return;
+        readings++; // what is read at this moment is from before it
+        refresh();
+      };
+      const ends = [watchFeed({ onEvents, onGap: refresh }), watchDialogue(id, refresh), acted.subscribe(onAct)];
       return () => ends.forEach((end) => end());
     },
   };
@@ -159,8 +163,17 @@ export async function askReporter(id: string, text: string): Promise<Task> {
   return (await must(reportService.GET('/reports/{id}/work', { params }))).report;
 }
 
-export function assignReport(id: string, assignment: Assignment): Promise<Work> {
-  return must(reportService.PUT('/reports/{id}/assignment', { params: { path: { id } }, body: assignment }));
+export async function assignReport(id: string, assignment: Assignment): Promise<Work> {
+  const work = await must(reportService.PUT('/reports/{id}/assignment', { params: { path: { id } }, body: assignment }));
+  acted.value = { id };
+  return work;
+}
+
+/** Says that a report is a duplicate of another, and returns it as it is then. */
+export async function mergeReport(id: string, original: string): Promise<Task> {
+  const { report } = await must(reportService.PUT('/reports/{id}/duplicate-of', { params: { path: { id } }, body: { original } }));
+  acted.value = { id };
+  return report;
 }
 
 /** The report as it is by now; undefined if it is another department's. */
@@ -182,7 +195,7 @@ export async function forwardReport(id: string, department_id: number, reason: s
 /** Asks a firm of the department in charge to repair it. */
 export async function sendToFirm(id: string, firm_id: string, text: string): Promise<void> {
   await must(reportService.POST('/reports/{id}/firm', { params: { path: { id } }, body: { firm_id, text } }));
-  sentToFirm.value = { id };
+  acted.value = { id };
 }
 
 /**

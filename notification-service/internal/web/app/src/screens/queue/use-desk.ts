@@ -7,6 +7,7 @@ import { movedTo, type Moved } from '../../state/undo';
 import { chooseTemplate, finishedReport } from '../../state/notes';
 import { createQueue } from '../../state/queue';
 import { toast } from '../../state/toasts';
+import { mergeReport } from '../../state/work';
 import { explain } from '../../ui/problem';
 import { route, setQuery } from '../../ui/router';
 import { useShortcuts } from '../../ui/shortcuts';
@@ -69,11 +70,7 @@ function useWork() {
     async merge({ id, perhaps_of }: Task) {
       const { after } = rows;
       try {
-        const params = { path: { id } };
-        const { report } = await must(
-          reportService.PUT('/reports/{id}/duplicate-of', { params, body: { original: perhaps_of?.id ?? '' } }),
-        );
-        queue.put(report);
+        queue.put(await mergeReport(id, perhaps_of?.id ?? ''));
         if (rows.current === id || rows.atHand?.id === id) rows.goTo(after);
       } catch (error) {
         toast(explain(error));

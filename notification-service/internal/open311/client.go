@@ -129,7 +129,7 @@ func (c *Client) pages(ctx context.Context, t *Target, path string, values url.V
 		case next.Verdict == ledger.Delivered:
 			a = next
 			entries, more = take(&out)
-		case page == 1 || next.Status/100 != 4 || !saysNothing(next):
+		case page == 1 || next.Status != http.StatusBadRequest && next.Status != http.StatusNotFound: // no end of the list
 			return false, next
 		}
 		if !more {

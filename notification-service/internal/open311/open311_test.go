@@ -54,6 +54,7 @@ func TestARequestThatMayHaveArrived(t *testing.T) {
 		"the answer is lost, and on a later page":   {behaviour: "lose", others: 5, page: 2, want: "done", times: 1},
 		"it failed before, and there are pages":     {behaviour: "fail", others: 5, page: 2, want: "done", times: 1},
 		"it failed before, and pages are refused":   {behaviour: "fail", others: 5, page: -1, want: "done", times: 1},
+		"the answer is lost, and pages are closed":  {behaviour: "lose", others: 5, page: -2, want: "unknown", times: 1},
 		"it failed before, and nothing is there":    {behaviour: "fail", want: "unknown", times: 0},
 		"the answer is lost, and it cannot be seen": {behaviour: "lose", blind: true, want: "unknown", times: 1},
 		"the answer is lost, and it repeats":        {behaviour: "lose", blind: true, repeats: true, want: "done", times: 1},
@@ -702,7 +703,7 @@ type fakeTarget struct {
 	blind   bool          // it has no list of requests
 	repeats bool
 	tokens  bool
-	page    int // how many entries a list of requests has; 0 for all, -1 refuses pages
+	page    int // how many entries a list of requests has; 0 for all, -1 has no pages, -2 forbids them
 
 	mu       sync.Mutex
 	requests map[string]*filedRequest // by the id of the report
@@ -800,13 +801,16 @@ func (f *fakeTarget) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "/requests.xml" && f.blind:
 		w.WriteHeader(http.StatusInternalServerError) // as open311-adapter does
 	case path == "/requests.xml" && f.page < 0 && r.Form.Has("page"):
-		w.WriteHeader(http.StatusBadRequest)
+		w.WriteHeader(map[int]int{-1: http.StatusBadRequest, -2: http.StatusForbidden}[f.page])
 	case path == "/requests.xml":
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		fmt.Fprint(w, `<?xml version="1.0" encoding="utf-8"?><service_requests>`)
 		asked := strings.Split(r.Form.Get("service_request_id"), ",")
 		ids := slices.SortedFunc(maps.Keys(f.requests), func(a, b string) int { return cmp.Compare(f.requests[a].number, f.requests[b].number) })
+		if f.page == -2 {
+			ids = ids[:2]
+		}
 		if f.page > 0 {
 			page, _ := strconv.Atoi(cmp.Or(r.Form.Get("page"), "1"))
 			ids = ids[min(len(ids), (page-1)*f.page):min(len(ids), page*f.page)]

@@ -41,7 +41,7 @@ export function createQueue() {
   let order: Order = 'oldest';
   /** The query of the list, as text: whether another one is requested. */
   let shown = '';
-  /** Counts readings: only the latest is shown, and the last that was. */
+  /** Counts readings: only the latest is shown, and the last that has ended. */
   let readings = 0;
   let ended = 0;
 

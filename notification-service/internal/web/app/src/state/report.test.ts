@@ -28,6 +28,18 @@ test('an answer that an event has overtaken changes nothing', async () => {
   expect(open.report.value).toMatchObject({ version: 5, score: 5 });
 });
 
+test('a history that was asked for earlier and came later is not shown', async () => {
+  const { open } = await opened();
+  const late = deferred<ReturnType<typeof ok>>();
+  const get = serve(reportService, 'GET', (path) => (path.endsWith('history') ? late.promise : ok(report())));
+  const earlier = open.load();
+  get.mockImplementation(async (path) => ok(path.endsWith('history') ? { history: [{ note: 'Done' }] } : report()));
+  await open.load();
+  late.resolve(ok({ history: [] }));
+  await earlier;
+  expect(open.history.value).toMatchObject([{ note: 'Done' }]);
+});
+
 describe('a vote', () => {
   test('is cast, and withdrawn when it is pressed again', async () => {
     const { open } = await opened();
